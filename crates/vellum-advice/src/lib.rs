@@ -15,7 +15,7 @@ pub const FILE_NAME: &str = "vellum.toml";
 /// Finds what holds for a log in `log`, which need not exist: the nearest file above it, as
 /// [`find`] takes it. What lies in the log's own directory does not count.
 ///
-/// For [`Options::advice_from`](vellum::Options::advice_from).
+/// For [`Tuning::advice_from`](vellum::Tuning::advice_from).
 ///
 /// # Errors
 ///

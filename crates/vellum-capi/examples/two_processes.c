@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 {
     vellum_options options;
     must(vellum_options_init(&options, sizeof options));
-    options.layout = VELLUM_LAYOUT_TEXT;
+    options.kind = VELLUM_KIND_TEXT;
 
     vellum_log *log;
     must(vellum_open(argc > 1 ? argv[1] : "app.log", &options, &log));

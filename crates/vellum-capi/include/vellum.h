@@ -196,24 +196,34 @@ int vellum_last_error_errno(void);
 // For vellum_options.flags: follow no advice that was measured for a directory above the log.
 #define VELLUM_NO_ADVICE 8
 
-// For vellum_options.flags: a new log is a write-ahead log, framed and staged, so that
-// vellum_commit costs one direct write of the device.
-#define VELLUM_WAL 16
-
 // For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
 // time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
 // is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
 #define VELLUM_ENVELOPE 32
 
-// How records lie in the files. For vellum_options.layout.
+// What a log is for. For vellum_options.kind.
 typedef enum {
-    // As the log has it; a new log is framed.
-    VELLUM_LAYOUT_DEFAULT = 0,
+    // The log that is there, of whatever kind; a new log is as VELLUM_KIND_EVENTS.
+    VELLUM_KIND_DEFAULT = 0,
+    // A write-ahead log: framed and staged, so that vellum_commit costs one direct write of the
+    // device.
+    VELLUM_KIND_WAL = 1,
+    // Records at the speed of memory: framed, and mapped where that is safe.
+    VELLUM_KIND_EVENTS = 2,
+    // Plain text that every tool can read at any time: each append is one pwrite of whole lines.
+    // The caller brings the newline; a record is read back line by line.
+    VELLUM_KIND_TEXT = 3,
+    // Text at the speed of memory. The newest file has NULs behind the text while a process has
+    // the log open for writing.
+    VELLUM_KIND_MAPPED_TEXT = 4,
+} vellum_kind;
+
+// How records lie in the files. For vellum_summary.layout.
+typedef enum {
     // Each record in a frame with its length and checksum. Records are any bytes, and come back as
     // they were appended.
     VELLUM_LAYOUT_FRAMED = 1,
-    // The caller's bytes and nothing else: plain files for grep, tail and log shippers. The caller
-    // brings the newline; a record is read back line by line.
+    // The caller's bytes and nothing else: plain files for grep, tail and log shippers.
     VELLUM_LAYOUT_TEXT = 2,
 } vellum_layout;
 
@@ -283,7 +293,7 @@ typedef enum {
 // How to open or create a log.
 //
 // Fill it by vellum_options_init, then change what should be different. What shapes the files
-// (layout, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
+// (kind, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
 // that asks for something else gets VELLUM_INVALID_OPTION, 0 takes what is there. What says when a
 // text log goes on in a new file and which files it keeps (rotate_*, retain_*, compress) is stored
 // too, but changes for all processes when one opens the log with other values. The rest is about
@@ -295,8 +305,8 @@ typedef struct {
     uint32_t flags;
     // Permission bits of a new log's files, before the umask. 0 is 0666.
     uint32_t mode;
-    // A vellum_layout. Default: VELLUM_LAYOUT_DEFAULT.
-    uint32_t layout;
+    // A vellum_kind. Default: VELLUM_KIND_DEFAULT.
+    uint32_t kind;
     // A vellum_preallocate. Default: VELLUM_PREALLOCATE_DEFAULT.
     uint32_t preallocate;
     // A vellum_fill. Default: VELLUM_FILL_DEFAULT.

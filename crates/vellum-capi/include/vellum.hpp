@@ -160,7 +160,7 @@ struct Options : vellum_options {
     static Options wal()
     {
         Options options;
-        options.flags |= VELLUM_WAL;
+        options.kind = VELLUM_KIND_WAL;
         return options;
     }
 };

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use vellum::{Fill, Layout, OnFull, OnStageFull, Options, Preallocate};
+use vellum::{Create, Fill, OnFull, OnStageFull, Options, Preallocate, Tuning};
 
 use crate::boundary::{Failure, Outcome, guard};
 use crate::growing::{self, Growing, Place};
@@ -22,25 +22,38 @@ pub const VELLUM_CREATE_NEW: u32 = 2;
 pub const VELLUM_OPEN_READ_ONLY: u32 = 4;
 /// For vellum_options.flags: follow no advice that was measured for a directory above the log.
 pub const VELLUM_NO_ADVICE: u32 = 8;
-/// For vellum_options.flags: a new log is a write-ahead log, framed and staged, so that
-/// vellum_commit costs one direct write of the device.
-pub const VELLUM_WAL: u32 = 16;
 /// For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
 /// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
 /// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
 pub const VELLUM_ENVELOPE: u32 = 32;
 
-/// How records lie in the files. For vellum_options.layout.
+/// What a log is for. For vellum_options.kind.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum vellum_kind {
+    /// The log that is there, of whatever kind; a new log is as VELLUM_KIND_EVENTS.
+    VELLUM_KIND_DEFAULT = 0,
+    /// A write-ahead log: framed and staged, so that vellum_commit costs one direct write of the
+    /// device.
+    VELLUM_KIND_WAL = 1,
+    /// Records at the speed of memory: framed, and mapped where that is safe.
+    VELLUM_KIND_EVENTS = 2,
+    /// Plain text that every tool can read at any time: each append is one pwrite of whole lines.
+    /// The caller brings the newline; a record is read back line by line.
+    VELLUM_KIND_TEXT = 3,
+    /// Text at the speed of memory. The newest file has NULs behind the text while a process has
+    /// the log open for writing.
+    VELLUM_KIND_MAPPED_TEXT = 4,
+}
+
+/// How records lie in the files. For vellum_summary.layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_layout {
-    /// As the log has it; a new log is framed.
-    VELLUM_LAYOUT_DEFAULT = 0,
     /// Each record in a frame with its length and checksum. Records are any bytes, and come back as
     /// they were appended.
     VELLUM_LAYOUT_FRAMED = 1,
-    /// The caller's bytes and nothing else: plain files for grep, tail and log shippers. The caller
-    /// brings the newline; a record is read back line by line.
+    /// The caller's bytes and nothing else: plain files for grep, tail and log shippers.
     VELLUM_LAYOUT_TEXT = 2,
 }
 
@@ -120,7 +133,7 @@ pub enum vellum_on_stage_full {
 /// How to open or create a log.
 ///
 /// Fill it by vellum_options_init, then change what should be different. What shapes the files
-/// (layout, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
+/// (kind, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
 /// that asks for something else gets VELLUM_INVALID_OPTION, 0 takes what is there. What says when a
 /// text log goes on in a new file and which files it keeps (rotate_*, retain_*, compress) is stored
 /// too, but changes for all processes when one opens the log with other values. The rest is about
@@ -134,8 +147,8 @@ pub struct vellum_options {
     pub flags: u32,
     /// Permission bits of a new log's files, before the umask. 0 is 0666.
     pub mode: u32,
-    /// A vellum_layout. Default: VELLUM_LAYOUT_DEFAULT.
-    pub layout: u32,
+    /// A vellum_kind. Default: VELLUM_KIND_DEFAULT.
+    pub kind: u32,
     /// A vellum_preallocate. Default: VELLUM_PREALLOCATE_DEFAULT.
     pub preallocate: u32,
     /// A vellum_fill. Default: VELLUM_FILL_DEFAULT.
@@ -192,7 +205,7 @@ impl vellum_options {
         struct_size: size_of::<vellum_options>(),
         flags: 0,
         mode: 0,
-        layout: 0,
+        kind: 0,
         preallocate: 0,
         fill: 0,
         on_full: 0,
@@ -240,7 +253,14 @@ pub(crate) unsafe fn read(options: *const vellum_options) -> Outcome<Options> {
     // SAFETY: the caller's promise.
     let asked = unsafe { growing::read(options, vellum_options::DEFAULT) }?;
     check_flags(&asked)?;
-    let base = if asked.flags & VELLUM_WAL != 0 { Options::wal() } else { Options::new() };
+    let base = match asked.kind {
+        0 => Options::default(),
+        1 => Options::wal(),
+        2 => Options::events(),
+        3 => Options::text(),
+        4 => Options::mapped_text(),
+        other => return Err(unknown("kind", other)),
+    };
     let with_process = process(base, &asked)?;
     let with_shape = shape(with_process, &asked)?;
     policy(with_shape, &asked)
@@ -251,7 +271,6 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
         | VELLUM_CREATE_NEW
         | VELLUM_OPEN_READ_ONLY
         | VELLUM_NO_ADVICE
-        | VELLUM_WAL
         | VELLUM_ENVELOPE;
     if asked.flags & !KNOWN == 0 {
         return Ok(());
@@ -263,8 +282,11 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
 fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
     let has = |flag| asked.flags & flag != 0;
     let mut options = options
-        .create(!has(VELLUM_NO_CREATE))
-        .create_new(has(VELLUM_CREATE_NEW))
+        .create(match (has(VELLUM_CREATE_NEW), has(VELLUM_NO_CREATE)) {
+            (true, _) => Create::New,
+            (false, true) => Create::Never,
+            (false, false) => Create::IfMissing,
+        })
         .read_only(has(VELLUM_OPEN_READ_ONLY))
         .on_full(match asked.on_full {
             0 => OnFull::Error,
@@ -273,30 +295,31 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
             other => return Err(unknown("on_full", other)),
         });
     if !has(VELLUM_NO_ADVICE) {
-        options = options.advice_from(vellum_advice::nearest);
+        options = options.tuning(Tuning::new().advice_from(vellum_advice::nearest));
     }
     if has(VELLUM_ENVELOPE) {
         options = options.envelope(true);
     }
-    options = options.on_stage_full(match asked.on_stage_full {
+    options = options.tuning(Tuning::new().on_stage_full(match asked.on_stage_full {
         0 => OnStageFull::Commit,
         1 => OnStageFull::Error,
         other => return Err(unknown("on_stage_full", other)),
-    });
+    }));
     if asked.staged_segments_max != 0 {
-        options = options.staged_segments_max(asked.staged_segments_max);
+        options = options.tuning(Tuning::new().staged_segments_max(asked.staged_segments_max));
     }
     if asked.checkpoint_after_bytes != 0 {
-        options = options.checkpoint_after_bytes(asked.checkpoint_after_bytes);
+        options =
+            options.tuning(Tuning::new().checkpoint_after_bytes(asked.checkpoint_after_bytes));
     }
     if asked.mode != 0 {
         options = options.mode(asked.mode);
     }
     if asked.prefault_bytes != 0 {
-        options = options.prefault_bytes(asked.prefault_bytes);
+        options = options.tuning(Tuning::new().prefault_bytes(asked.prefault_bytes));
     }
     if asked.mapped_bytes_max != 0 {
-        options = options.mapped_bytes_max(asked.mapped_bytes_max);
+        options = options.tuning(Tuning::new().mapped_bytes_max(asked.mapped_bytes_max));
     }
     if asked.timeout_us != 0 {
         options = options.timeout(Duration::from_micros(asked.timeout_us));
@@ -306,22 +329,19 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
 
 /// What shapes the files.
 fn shape(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
-    const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];
     const FILLS: [Fill; 3] = [Fill::Mapped, Fill::Pwrite, Fill::Staged];
-    if let Some(layout) = choice(&LAYOUTS, asked.layout, "layout")? {
-        options = options.layout(layout);
-    }
     if let Some(preallocate) = choice(&PREALLOCATES, asked.preallocate, "preallocate")? {
-        options = options.preallocate(preallocate);
+        options = options.tuning(Tuning::new().preallocate(preallocate));
     }
     if let Some(fill) = choice(&FILLS, asked.fill, "fill")? {
-        options = options.fill(fill);
+        options = options.tuning(Tuning::new().fill(fill));
     }
     if asked.application_tag != 0 {
         options = options.application_tag(asked.application_tag);
     }
     if asked.segment_capacity_bytes != 0 {
-        options = options.segment_capacity_bytes(asked.segment_capacity_bytes);
+        options =
+            options.tuning(Tuning::new().segment_capacity_bytes(asked.segment_capacity_bytes));
     }
     Ok(options)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -26,11 +27,12 @@ use crate::stat;
 /// `close()`. After `os.fork()` the child may go on using it, and a pickled copy joins the same
 /// log. Errors are `vellum_log.Error`.
 ///
-/// How records lie and get into the files, stored when the log is created: `layout` ("framed",
-/// or "text" for plain lines), `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
-/// `preallocate`, `mode`, `application_tag` (a number; opening with another is an error),
-/// `envelope` (each record of a framed log has its time and writer, in 16 bytes); `wal=True` is a
-/// log that commits often.
+/// What the log is for, stored when it is created: `kind` ("wal" for programs that commit often,
+/// "events" for records at the speed of memory, "text" for lines that every tool can read at any
+/// time, "mapped-text" for text at the speed of memory; without it the log is taken as it is, and a
+/// new one has events), `mode`, `application_tag` (a number; opening with another is an error),
+/// `envelope` (each record of a framed log has its time and writer, in 16 bytes). For tuning,
+/// stored too: `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`, `preallocate`.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
@@ -114,11 +116,11 @@ impl Log {
     #[new]
     #[pyo3(
         signature = (path, **given),
-        text_signature = "(path, *, layout=None, fill=None, segment_capacity_bytes=None, \
-            preallocate=None, mode=None, application_tag=None, envelope=None, wal=False, \
-            rotate_bytes=None, rotate_every=None, \
-            rotate_offset=None, retain_bytes=None, retain_age=None, retain_files=None, \
-            compress=None, create=True, create_new=False, read_only=False, advice=True, \
+        text_signature = "(path, *, kind=None, fill=None, segment_capacity_bytes=None, \
+            preallocate=None, mode=None, application_tag=None, envelope=None, \
+            rotate_bytes=None, rotate_every=None, rotate_offset=None, retain_bytes=None, \
+            retain_age=None, retain_files=None, compress=None, create=True, \
+            create_new=False, read_only=False, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
             on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
     )]
@@ -147,7 +149,11 @@ impl Log {
         given: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = given.unwrap_or_else(|| PyDict::new(class.py()));
-        given.set_item("wal", true)?;
+        if given.contains("kind")? {
+            let message = "Log.wal() got an unexpected keyword argument 'kind'";
+            return Err(PyTypeError::new_err(message));
+        }
+        given.set_item("kind", "wal")?;
         class.call((path,), Some(&given))
     }
 

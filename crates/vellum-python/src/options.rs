@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDelta, PyDict};
-use vellum::Options;
+use vellum::{Create, Options, Tuning};
 
 use crate::error::exception;
 
@@ -23,13 +23,16 @@ const OF_THE_PROCESS: [&str; 8] = [
 
 /// The options that keyword arguments stand for. `None` leaves an option alone.
 pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
-    let Some(given) = given else { return Ok(Options::new().advice_from(vellum_advice::nearest)) };
-    let mut options = match given.get_item("wal")? {
-        Some(wal) if wal.is_truthy()? => Options::wal(),
-        _ => Options::new(),
+    let Some(given) = given else {
+        return Ok(Options::default().tuning(Tuning::new().advice_from(vellum_advice::nearest)));
     };
+    let mut options = match given.get_item("kind")?.filter(|kind| !kind.is_none()) {
+        Some(kind) => of_kind(&kind.extract::<String>()?)?,
+        None => Options::default(),
+    };
+    options = options.create(create(given)?);
     if follows_advice(given)? {
-        options = options.advice_from(vellum_advice::nearest);
+        options = options.tuning(Tuning::new().advice_from(vellum_advice::nearest));
     }
     for (name, value) in given {
         let name: String = name.extract()?;
@@ -38,6 +41,33 @@ pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         }
     }
     Ok(options)
+}
+
+fn of_kind(kind: &str) -> PyResult<Options> {
+    Ok(match kind {
+        "wal" => Options::wal(),
+        "events" => Options::events(),
+        "text" => Options::text(),
+        "mapped-text" => Options::mapped_text(),
+        _ => {
+            let message =
+                format!("{kind:?} is no kind of log; it is wal, events, text or mapped-text");
+            return Err(PyValueError::new_err(message));
+        }
+    })
+}
+
+/// What `create` and `create_new` say together.
+fn create(given: &Bound<'_, PyDict>) -> PyResult<Create> {
+    let said = |name, default| {
+        let value = given.get_item(name)?.filter(|value| !value.is_none());
+        value.map_or(Ok(default), |value| value.extract())
+    };
+    Ok(match (said("create_new", false)?, said("create", true)?) {
+        (true, _) => Create::New,
+        (false, true) => Create::IfMissing,
+        (false, false) => Create::Never,
+    })
 }
 
 fn follows_advice(given: &Bound<'_, PyDict>) -> PyResult<bool> {
@@ -59,23 +89,26 @@ pub(crate) fn for_a_copy<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py,
 
 fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
     Ok(match name {
-        "wal" | "advice" => options,
-        "layout" => options.layout(named(value)?),
-        "fill" => options.fill(named(value)?),
-        "preallocate" => options.preallocate(named(value)?),
+        "kind" | "advice" | "create" | "create_new" => options,
+        "fill" => options.tuning(Tuning::new().fill(named(value)?)),
+        "preallocate" => options.tuning(Tuning::new().preallocate(named(value)?)),
         "on_full" => options.on_full(named(value)?),
         "timeout" => options.timeout(span(name, value)?),
-        "on_stage_full" => options.on_stage_full(named(value)?),
-        "staged_segments_max" => options.staged_segments_max(count(name, value)?),
-        "checkpoint_after_bytes" => options.checkpoint_after_bytes(count(name, value)?),
+        "on_stage_full" => options.tuning(Tuning::new().on_stage_full(named(value)?)),
+        "staged_segments_max" => {
+            options.tuning(Tuning::new().staged_segments_max(count(name, value)?))
+        }
+        "checkpoint_after_bytes" => {
+            options.tuning(Tuning::new().checkpoint_after_bytes(count(name, value)?))
+        }
         "application_tag" => options.application_tag(count(name, value)?),
         "envelope" => options.envelope(value.extract()?),
-        "segment_capacity_bytes" => options.segment_capacity_bytes(count(name, value)?),
-        "prefault_bytes" => options.prefault_bytes(count(name, value)?),
-        "mapped_bytes_max" => options.mapped_bytes_max(count(name, value)?),
+        "segment_capacity_bytes" => {
+            options.tuning(Tuning::new().segment_capacity_bytes(count(name, value)?))
+        }
+        "prefault_bytes" => options.tuning(Tuning::new().prefault_bytes(count(name, value)?)),
+        "mapped_bytes_max" => options.tuning(Tuning::new().mapped_bytes_max(count(name, value)?)),
         "mode" => options.mode(value.extract()?),
-        "create" => options.create(value.extract()?),
-        "create_new" => options.create_new(value.extract()?),
         "read_only" => options.read_only(value.extract()?),
         _ => return with_policy(options, name, value),
     })

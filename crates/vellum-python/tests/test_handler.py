@@ -141,7 +141,7 @@ def test_a_directory_that_is_missing_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_there_is_taken_as_it_is(path: str, logger: logging.Logger) -> None:
-    Log(path, layout="text", fill="mapped", segment_capacity_bytes=8192).close()
+    Log(path, kind="mapped-text", segment_capacity_bytes=8192).close()
     logger.addHandler(handler_to(path, segment_capacity_bytes=1 << 20))
     logger.info("x")
     with Log(path) as log:

@@ -73,7 +73,7 @@ def test_a_batch_is_all_or_nothing(path: str) -> None:
 
 
 def test_a_committed_record_is_durable(path: str) -> None:
-    with Log(path, wal=True, segment_capacity_bytes=1 << 20) as log:
+    with Log(path, kind="wal", segment_capacity_bytes=1 << 20) as log:
         lsn = log.append(b"an order")
         log.commit(lsn)
         assert log.durable > lsn
@@ -99,7 +99,7 @@ def test_a_log_is_trimmed_and_truncated(path: str) -> None:
 
 
 def test_a_file_that_is_gone_is_told_and_can_be_passed_over(path: str) -> None:
-    with Log(path, layout="text", rotate_bytes=100) as log:
+    with Log(path, kind="text", rotate_bytes=100) as log:
         for number in range(5):
             log.append(b"%90d\n" % number)
         missing = log.stat()["segments"][2]["path"]
@@ -120,7 +120,7 @@ def test_a_file_that_is_gone_is_told_and_can_be_passed_over(path: str) -> None:
 
 
 def test_what_a_log_is_can_be_told(path: str) -> None:
-    with Log(path, layout="text", fill="pwrite", segment_capacity_bytes=8192) as log:
+    with Log(path, kind="text", segment_capacity_bytes=8192) as log:
         log.append(b"a line\n")
         stat = log.stat()
         assert (stat["layout"], stat["fill"]) == ("text", "pwrite")
@@ -258,13 +258,13 @@ def test_errors_name_the_file_and_the_cause(path: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"layout": "plain"}, vellum_log.InvalidOption, "framed"),
-        ({"layouts": "text"}, TypeError, "layouts"),
+        ({"kind": "plain"}, ValueError, "mapped-text"),
+        ({"kinds": "text"}, TypeError, "kinds"),
         ({"segment_capacity_bytes": -1}, ValueError, "segment_capacity_bytes is -1"),
         ({"segment_capacity_bytes": 5000}, vellum_log.InvalidOption, "multiple"),
         ({"rotate_every": -1}, ValueError, "rotate_every is -1"),
         ({"retain_age": timedelta(seconds=-1)}, ValueError, "retain_age"),
-        ({"layout": 5}, TypeError, "str"),
+        ({"kind": 5}, TypeError, "str"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(

@@ -34,7 +34,7 @@ def test_the_first_program_of_a_page_logs_its_line(page: str, log: str, tmp_path
 
 def test_the_pages_show_the_write_ahead_log_as_it_works(tmp_path: Path) -> None:
     for page in ["docs/python.md", "crates/vellum-python/README.md"]:
-        shown = [program for program in programs(page) if 'Log("orders.wal", wal=True)' in program]
+        shown = [program for program in programs(page) if 'Log("orders.wal", kind="wal")' in program]
         program = next(program for program in shown if "asyncio" not in program)
         run = [sys.executable, "-c", program]
         printed = subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=60)

@@ -147,7 +147,7 @@ def test_midnight_moves_with_daylight_saving_time(path: str, clock: Clock) -> No
 def test_daylight_saving_time_does_not_move_what_others_have_set(path: str, clock: Clock) -> None:
     clock.turn("CET-1", 0)
     handler = handler_to(path, when="midnight")
-    Log(path, layout="text", rotate_every=3600, rotate_offset=60).close()
+    Log(path, kind="text", rotate_every=3600, rotate_offset=60).close()
     copy = pickle.loads(pickle.dumps(handler))
     clock.turn("CEST-2", 900)
     for one in (handler, copy):

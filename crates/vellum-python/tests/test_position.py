@@ -41,7 +41,7 @@ def test_a_position_is_the_same_record_or_refused(tmp_path: Path) -> None:
 
 def test_the_state_tells_id_epoch_tag_and_recovery(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    with Log(path, layout="text", application_tag=7) as log:
+    with Log(path, kind="text", application_tag=7) as log:
         log.append(b"line\n")
         stat = log.stat()
         assert (stat["log_id"], stat["epoch"], stat["application_tag"]) == (log.id, 1, 7)

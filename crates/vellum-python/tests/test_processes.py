@@ -274,7 +274,7 @@ def test_a_worker_that_ends_leaves_a_file_that_is_its_text(path: str, method: st
 @pytest.mark.parametrize(
     "keep",
     [
-        'log = Log(path, layout="text", fill="mapped"); log.append(b"one\\n")',
+        'log = Log(path, kind="mapped-text"); log.append(b"one\\n")',
         'h = VellumHandler(path, fill="mapped"); h.handle(logging.makeLogRecord({"msg": "one"}))',
     ],
 )

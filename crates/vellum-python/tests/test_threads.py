@@ -108,7 +108,7 @@ def test_a_handler_is_closed_and_opened_again_while_threads_log(
 
 
 def test_a_log_is_closed_while_threads_use_it(path: str) -> None:
-    log = Log(path, layout="text")
+    log = Log(path, kind="text")
     appended: list[bytes] = []
 
     def append(name: int) -> None:

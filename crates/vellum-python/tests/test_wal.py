@@ -37,8 +37,8 @@ def test_wal_opens_a_staged_log_with_the_arguments_of_log(path: str) -> None:
         assert not log.checkpoint_due
     with pytest.raises(vellum_log.AlreadyExists):
         Log.wal(path, create_new=True)
-    with pytest.raises(vellum_log.InvalidOption):
-        Log.wal(path, layout="text")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="kind"):
+        Log.wal(path, kind="text")  # type: ignore[call-arg]
 
 
 def test_a_checkpoint_is_due_after_so_many_bytes(path: str) -> None:

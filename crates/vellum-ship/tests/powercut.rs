@@ -14,7 +14,7 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use vellum::{Fill, Layout, Log, Options};
+use vellum::{Create, Fill, Log, Options, Tuning};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 const RECORDS: u64 = 60;
@@ -114,16 +114,16 @@ fn text(output: &Output) -> String {
 }
 
 fn options(kind: &str) -> Options {
-    let framed = Options::new().layout(Layout::Framed).segment_capacity_bytes(16384);
+    let framed = Options::events().tuning(Tuning::new().segment_capacity_bytes(16384));
     match kind {
-        "staged" => framed.fill(Fill::Staged),
-        "mapped" => framed.fill(Fill::Mapped),
-        _ => Options::new().layout(Layout::Text).rotate_bytes(4096),
+        "staged" => framed.tuning(Tuning::new().fill(Fill::Staged)),
+        "mapped" => framed.tuning(Tuning::new().fill(Fill::Mapped)),
+        _ => Options::mapped_text().rotate_bytes(4096),
     }
 }
 
 fn open(dir: &Path) -> vellum::Result<Log> {
-    Options::new().create(false).open(dir)
+    Options::default().create(Create::Never).open(dir)
 }
 
 /// A line of the workload: its number, or a word, and some text.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use vellum::ship::{ShipFault, ShipStatus};
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 
@@ -50,7 +50,7 @@ impl Drop for Shipper {
 #[test]
 fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
     let dir = tempfile::tempdir().unwrap();
-    let log = Options::new().open(dir.path().join("log")).unwrap();
+    let log = Options::default().open(dir.path().join("log")).unwrap();
     assert!(ship_once(dir.path(), &[]).status.success());
     for _ in 0..20 {
         log.append(&[b'x'; 1 << 20]).unwrap();
@@ -68,7 +68,7 @@ fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
     let mut ship = shipping(dir.path());
     let output = ship.arg("--once").env("VELLUM_SHIP_FAULTS", "latency:300ms").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
+    let log = Options::default().create(Create::Never).open(dir.path().join("log")).unwrap();
     let state = log.ship().state().unwrap();
     assert_eq!(state.fault, Some((ShipFault::Local, 0)));
     assert_eq!(state.status, ShipStatus::None);
@@ -79,21 +79,21 @@ fn a_log_that_cannot_be_read_is_seen_and_shipped_up_to_there() {
 #[test]
 fn a_restarted_shipper_says_what_is_shipped_of_a_log_at_rest() {
     let dir = tempfile::tempdir().unwrap();
-    let log = Options::new().layout(Layout::Text).open(dir.path().join("log")).unwrap();
+    let log = Options::mapped_text().open(dir.path().join("log")).unwrap();
     append(&log, 10);
     let end = log.durable();
     assert!(ship_once(dir.path(), &["--max-unshipped", "10GiB"]).status.success());
     drop(log);
     fs::remove_file(dir.path().join("log/control")).unwrap();
     assert!(ship_once(dir.path(), &[]).status.success());
-    let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
+    let log = Options::default().create(Create::Never).open(dir.path().join("log")).unwrap();
     assert_eq!(log.ship().end(), end);
 }
 
 #[test]
 fn a_request_that_is_made_again_does_not_hide_a_gap() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let options = Options::mapped_text().rotate_bytes(1 << 16);
     let log = options.open(dir.path().join("log")).unwrap();
     append(&log, 100);
     assert!(ship_once(dir.path(), &[]).status.success());
@@ -120,7 +120,7 @@ fn a_request_that_is_made_again_does_not_hide_a_gap() {
 #[test]
 fn what_nobody_commits_is_shipped_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let log = Options::new().open(dir.path().join("log")).unwrap();
+    let log = Options::default().open(dir.path().join("log")).unwrap();
     let mut shipper = shipping(dir.path());
     let _shipper = Shipper(shipper.stderr(Stdio::null()).spawn().unwrap());
     for record in ["first", "second"] {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::{good, text};
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options, Tuning};
 use vellum_testing::Over;
 
 mod support;
@@ -59,7 +59,7 @@ impl Place {
 }
 
 fn records(dir: &Path) -> Vec<Vec<u8>> {
-    let log = Options::new().create(false).open(dir).unwrap();
+    let log = Options::default().create(Create::Never).open(dir).unwrap();
     records_of(&log)
 }
 
@@ -79,7 +79,7 @@ fn fill(log: &Log, name: &str, count: usize) -> Lsn {
 #[test]
 fn what_was_shipped_is_restored_and_a_second_time_ships_what_is_new() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "first", 100);
     good(&place.ship("log", &[]));
     fill(&log, "second", 100);
@@ -90,7 +90,7 @@ fn what_was_shipped_is_restored_and_a_second_time_ships_what_is_new() {
 #[test]
 fn a_text_log_with_rotation_is_restored() {
     let place = Place::new();
-    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let options = Options::mapped_text().rotate_bytes(1 << 16);
     let log = options.open(place.path("log")).unwrap();
     for round in 0..3 {
         for index in 0..2000 {
@@ -106,7 +106,7 @@ fn a_text_log_with_rotation_is_restored() {
 #[test]
 fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     let is_over = AtomicBool::new(false);
     let kills = std::env::var("VELLUM_SHIP_KILLS").ok().and_then(|text| text.parse().ok());
     std::thread::scope(|scope| {
@@ -139,7 +139,7 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
 #[test]
 fn a_shipper_that_is_told_to_end_ends_well() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "a", 100);
     let mut shipper = place.spawn("log");
     while log.ship().end() < log.durable() {
@@ -154,15 +154,15 @@ fn a_shipper_that_is_told_to_end_ends_well() {
 #[test]
 fn a_copy_that_ships_other_records_is_stopped_at_the_first_difference() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "common", 50);
     good(&place.ship("log", &[]));
     drop(log);
     place.copy("log", "clone");
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "ours", 50);
     good(&place.ship("log", &[]));
-    let clone = Options::new().open(place.path("clone")).unwrap();
+    let clone = Options::default().open(place.path("clone")).unwrap();
     fill(&clone, "others", 50);
     let output = place.ship("clone", &[]);
     assert!(!output.status.success());
@@ -173,11 +173,11 @@ fn a_copy_that_ships_other_records_is_stopped_at_the_first_difference() {
 #[test]
 fn a_take_over_fences_the_owner_and_keeps_what_both_have() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "common", 50);
     good(&place.ship("log", &[]));
     place.restored("other");
-    let other = Options::new().open(place.path("other")).unwrap();
+    let other = Options::default().open(place.path("other")).unwrap();
     fill(&other, "other", 50);
     let refused = place.ship("other", &[]);
     assert!(text(&refused).contains("--take-over"), "{}", text(&refused));
@@ -191,7 +191,7 @@ fn a_take_over_fences_the_owner_and_keeps_what_both_have() {
 #[test]
 fn a_log_that_was_truncated_begins_a_generation() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "kept", 50);
     good(&place.ship("log", &[]));
     let cut = fill(&log, "cut", 50);
@@ -208,7 +208,7 @@ fn a_log_that_was_truncated_begins_a_generation() {
 #[test]
 fn a_claim_that_did_not_end_does_not_hide_that_the_log_was_truncated_since() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     let cut = fill(&log, "kept", 50);
     fill(&log, "cut", 50);
     good(&place.ship("log", &[]));
@@ -229,8 +229,8 @@ fn a_claim_that_did_not_end_does_not_hide_that_the_log_was_truncated_since() {
 fn a_gap_in_the_midst_of_the_log_is_shipped_once() {
     let place = Place::new();
     // The gap is longer than any chunk.
-    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
-    let options = options.segment_capacity_bytes(64 << 20);
+    let options = Options::mapped_text().rotate_bytes(1 << 16);
+    let options = options.tuning(Tuning::new().segment_capacity_bytes(64 << 20));
     let log = options.open(place.path("log")).unwrap();
     let lines = |count| {
         for index in 0..count {
@@ -259,7 +259,7 @@ fn a_gap_in_the_midst_of_the_log_is_shipped_once() {
 #[test]
 fn a_store_whose_content_was_deleted_is_not_filled_again() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "a", 10);
     good(&place.ship("log", &[]));
     fs::remove_dir_all(place.path("store")).unwrap();
@@ -271,7 +271,7 @@ fn a_store_whose_content_was_deleted_is_not_filled_again() {
 #[test]
 fn old_generations_are_deleted_and_the_rest_can_be_restored() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     fill(&log, "old", 50);
     good(&place.ship("log", &[]));
     good(&place.ship("log", &["--take-over"]));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use vellum::{Fill, Layout, Lsn, Options};
+use vellum::{Fill, Layout, Lsn, Options, Tuning};
 use vellum_testkit::killpoints::call;
 use vellum_testkit::killpoints::victim::report;
 use vellum_testkit::trace::{self, Go, Pid, SharedPage, Stop};
@@ -38,14 +38,14 @@ fn main() {
 
 /// Every layout and way in which records are stored through a mapping.
 fn mapped() -> Vec<Options> {
-    let framed = Options::new().layout(Layout::Framed);
+    let framed = Options::events();
     vec![
         framed.clone(),
-        framed.clone().fill(Fill::Staged),
+        framed.clone().tuning(Tuning::new().fill(Fill::Staged)),
         // The clock of envelopes is in memory.
         framed.clone().envelope(true),
-        framed.fill(Fill::Mapped),
-        Options::new().layout(Layout::Text).fill(Fill::Mapped),
+        framed.tuning(Tuning::new().fill(Fill::Mapped)),
+        Options::mapped_text().tuning(Tuning::new().fill(Fill::Mapped)),
     ]
 }
 
@@ -94,7 +94,7 @@ fn look_at_files_changed_in_flight() {
     for options in mapped() {
         let dir = scratch();
         let place = dir.path().join("log");
-        let options = options.segment_capacity_bytes(2 << 20);
+        let options = options.tuning(Tuning::new().segment_capacity_bytes(2 << 20));
         let page = SharedPage::new().unwrap();
         let child = start(&page, || {
             let log = options.open(&place)?;
@@ -105,7 +105,7 @@ fn look_at_files_changed_in_flight() {
             trace::mark();
             Ok(())
         });
-        let view = Options::new().read_only(true).open(&place).unwrap();
+        let view = Options::default().read_only(true).open(&place).unwrap();
         let mut changes = 0;
         while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
             let call = call::at_entry(child).unwrap();
@@ -171,12 +171,12 @@ fn count_calls_of_reading_lines() {
     const COUNT: usize = 1000;
     let dir = scratch();
     let place = dir.path().join("log");
-    let log = Options::new().layout(Layout::Text).rotate_bytes(64 << 10).open(&place).unwrap();
+    let log = Options::mapped_text().rotate_bytes(64 << 10).open(&place).unwrap();
     let line = "a line like any other, but long enough to need more than a few files\n";
     (0..4 * COUNT).for_each(|_| log.append(line.as_bytes()).map(drop).unwrap());
     let page = SharedPage::new().unwrap();
     let child = start(&page, || {
-        let log = Options::new().open(&place)?;
+        let log = Options::default().open(&place)?;
         let mut reader = log.reader(Lsn::ZERO)?;
         reader.next()?;
         trace::mark();
@@ -216,7 +216,7 @@ fn look_by_what_a_follower_of(options: &Options, is_durable: bool) {
     let log = options.open(&place).unwrap();
     let page = SharedPage::new().unwrap();
     let child = start(&page, || {
-        let log = Options::new().open(&place)?;
+        let log = Options::default().open(&place)?;
         let reader = log.reader(Lsn::ZERO)?;
         let mut reader = if is_durable { reader.durable() } else { reader };
         trace::mark();
@@ -295,7 +295,7 @@ fn count_syncs_of_processes() {
 
 /// Appends a record, stops at a mark if it is traced, and commits.
 fn commit_one(place: &Path, page: &SharedPage) -> anyhow::Result<()> {
-    let log = Options::new().open(place)?;
+    let log = Options::default().open(place)?;
     let lsn = log.append(b"a record that is committed\n")?;
     if page.word(READY).fetch_add(1, Ordering::SeqCst) == 0 {
         trace::mark();
@@ -311,7 +311,8 @@ fn count_bytes_read_for_the_newest() {
     for layout in [Layout::Framed, Layout::Text] {
         let dir = scratch();
         let place = dir.path().join("log");
-        let log = Options::new().layout(layout).segment_capacity_bytes(64 << 20);
+        let log = vellum::internal::options(layout)
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 20));
         let log = log.open(&place).unwrap();
         for _ in 0..100 {
             for _ in 0..100 {
@@ -321,7 +322,7 @@ fn count_bytes_read_for_the_newest() {
         }
         let page = SharedPage::new().unwrap();
         let child = start(&page, || {
-            let log = Options::new().read_only(true).open(&place)?;
+            let log = Options::default().read_only(true).open(&place)?;
             trace::mark();
             let newest = log.backwards(Lsn::MAX)?.next().transpose()?;
             trace::mark();
@@ -354,14 +355,16 @@ fn count_bytes_read_for_a_time() {
     const FEW_BYTES: u64 = 2 * (256 << 10);
     let dir = scratch();
     let place = dir.path().join("log");
-    let log = Options::new().envelope(true).segment_capacity_bytes(SEGMENT_BYTES);
+    let log = Options::default()
+        .envelope(true)
+        .tuning(Tuning::new().segment_capacity_bytes(SEGMENT_BYTES));
     let log = log.open(&place).unwrap();
     while log.tail().get() < 256 * SEGMENT_BYTES {
         log.append(&[b'x'; 4000]).unwrap();
     }
     let page = SharedPage::new().unwrap();
     let child = start(&page, || {
-        let log = Options::new().read_only(true).open(&place)?;
+        let log = Options::default().read_only(true).open(&place)?;
         // A minute before this nothing had been appended.
         let later = SystemTime::now() + Duration::from_secs(120);
         trace::mark();

@@ -6,8 +6,8 @@
 use std::error::Error;
 use std::process::Command;
 
+use vellum::Options;
 use vellum::logger::Logger;
-use vellum::{Layout, Options};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for mut worker in [start("a")?, start("b")?, start("c")?] {
         worker.wait()?;
     }
-    let log = Options::new().read_only(true).open(&path)?;
+    let log = Options::default().read_only(true).open(&path)?;
     let mut reader = log.reader(vellum::Lsn::ZERO)?;
     while let Some(record) = reader.next()? {
         print!("{}", String::from_utf8_lossy(record.payload));
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn work(path: &str, worker: &str) -> Result<(), Box<dyn Error>> {
-    let log = Options::new().layout(Layout::Text).rotate_bytes(10 << 20).open(path)?;
+    let log = Options::text().rotate_bytes(10 << 20).open(path)?;
     Logger::new(log).level(log::LevelFilter::Debug).init()?;
     for order in 0..3 {
         log::info!("worker {worker} shipped order {order}");

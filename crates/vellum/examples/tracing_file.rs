@@ -7,8 +7,8 @@ use std::error::Error;
 use std::process::Command;
 
 use tracing::info;
+use vellum::Options;
 use vellum::tracing::LogWriter;
-use vellum::{Layout, Options};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for mut worker in [start("a")?, start("b")?, start("c")?] {
         worker.wait()?;
     }
-    let log = Options::new().read_only(true).open(&path)?;
+    let log = Options::default().read_only(true).open(&path)?;
     let mut reader = log.reader(vellum::Lsn::ZERO)?;
     while let Some(record) = reader.next()? {
         print!("{}", String::from_utf8_lossy(record.payload));
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn work(path: &str, worker: &str) -> Result<(), Box<dyn Error>> {
-    let log = Options::new().layout(Layout::Text).rotate_bytes(10 << 20).open(path)?;
+    let log = Options::text().rotate_bytes(10 << 20).open(path)?;
     tracing_subscriber::fmt().with_ansi(false).with_writer(LogWriter::new(log)).init();
     for order in 0..3 {
         info!(worker, order, "shipped");

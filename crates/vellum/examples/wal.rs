@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, io, thread};
 
 use rustix::fs::{FlockOperation, flock};
-use vellum::{Log, Lsn, Options};
+use vellum::{Log, Lsn, Options, Tuning};
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 type Pairs = BTreeMap<String, String>;
@@ -230,7 +230,7 @@ fn decode_snapshot(bytes: &[u8]) -> Option<(Lsn, Pairs)> {
 
 /// The log of the map: a checkpoint after each 4 MiB.
 fn options() -> Options {
-    Options::wal().checkpoint_after_bytes(4 << 20)
+    Options::wal().tuning(Tuning::new().checkpoint_after_bytes(4 << 20))
 }
 
 /// Transactions of one thread, numbered from 1: each sets the thread's counter and changes another

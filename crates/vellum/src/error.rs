@@ -211,7 +211,7 @@ impl Error {
     ///
     /// ```
     /// let dir = tempfile::tempdir()?;
-    /// let error = vellum::Options::new().prefault_bytes(100).open(dir.path()).unwrap_err();
+    /// let error = vellum::Options::events().prefault_bytes(100).open(dir.path()).unwrap_err();
     /// assert_eq!(error.option(), Some("prefault_bytes"));
     /// let text = error.text_with(|option| format!("--{}", option.replace('_', "-")));
     /// assert!(text.starts_with("--prefault-bytes 100 is not"));

@@ -5,7 +5,9 @@
 //! its process, at once and without a system call; a process that is killed, at whatever
 //! instruction, costs nobody else anything.
 //!
-//! - [`Options`] opens or creates a log, [`Layout`] decides between framed records and plain text.
+//! - [`Options`] opens or creates a log: a [write-ahead log](Options::wal),
+//!   [events](Options::events) at the speed of memory, or [text](Options::text). [`Tuning`] has
+//!   what few programs need.
 //! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
 //!   who waits; [`Options::wal`] is for logs that live on this.
@@ -16,7 +18,7 @@
 //! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
 //!   [`Log::cursor`] is one that is stored with the log under a name.
 //! - [`Advice`](advice::Advice) is what `vellum advise` measured for the files below a directory;
-//!   [`Options::advice_from`] follows it when a log is created.
+//!   [`Tuning::advice_from`] follows it when a log is created.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
 //! The crate `vellum-parallel` is apart from the log: with it, several threads write one ordinary
@@ -63,9 +65,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use identity::{LogId, Position, WriterId};
 pub use lsn::Lsn;
 pub use options::Options;
-pub use options::choice::{Fill, Layout, OnStageFull, Preallocate};
+pub use options::choice::{Create, Fill, Layout, OnStageFull, Preallocate};
 pub use options::commit_path::{CommitPath, DeviceWrite};
 pub use options::policy::OnFull;
+pub use options::tuning::Tuning;
 
 /// What a log reports: its state, its figures, its damage, and what a call has done.
 pub mod stat {
@@ -93,6 +96,16 @@ pub(crate) use vellum_sys as sys;
 /// [`Error`]. It is no part of the interface: any release may change it.
 #[doc(hidden)]
 pub mod internal {
+    /// Options for a log of this layout; a text log is filled as its filesystem allows.
+    pub fn options(layout: crate::Layout) -> crate::Options {
+        with_layout(crate::Options::default(), layout)
+    }
+
+    /// The same with all that `options` has.
+    pub fn with_layout(options: crate::Options, layout: crate::Layout) -> crate::Options {
+        crate::Options { layout: Some(layout), ..options }
+    }
+
     pub use crate::error::OsResult;
     pub use crate::escape::{escaped, escaped_lines};
     pub use crate::knowledge::method;

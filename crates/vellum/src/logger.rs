@@ -5,7 +5,7 @@
 //! # let path = dir.path().join("app.log");
 //! use vellum::{Layout, Options, logger::Logger};
 //!
-//! let log = Options::new().layout(Layout::Text).rotate_bytes(10 << 20).open(&path)?;
+//! let log = Options::text().rotate_bytes(10 << 20).open(&path)?;
 //! Logger::new(log).level(log::LevelFilter::Debug).init().expect("the first logger");
 //! log::info!("every process that does this writes to the same log");
 //! # Ok::<(), vellum::Error>(())

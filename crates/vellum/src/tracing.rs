@@ -5,7 +5,7 @@
 //! # let path = dir.path().join("app.log");
 //! use vellum::{Layout, Options, tracing::LogWriter};
 //!
-//! let log = Options::new().layout(Layout::Text).rotate_bytes(10 << 20).open(&path)?;
+//! let log = Options::text().rotate_bytes(10 << 20).open(&path)?;
 //! let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(LogWriter::new(log));
 //! subscriber.init();
 //! tracing::info!(answer = 42, "every process that does this writes to the same log");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use vellum::{CommitPath, DeviceWrite, Options};
+use vellum::{CommitPath, DeviceWrite, Options, Tuning};
 
 use super::choice::choose;
 use crate::error::{Context, Error, Result};
@@ -97,7 +97,9 @@ pub fn commit_paths(dir: &Path, safe_block_bytes: u64) -> Result<CommitPaths> {
 /// The same in a directory in which there is no log: that of a short one is looked at first.
 pub(super) fn in_directory(dir: &Path) -> Result<CommitPaths> {
     let home = tempfile::tempdir_in(dir).context(|| format!("make one in {}", dir.display()))?;
-    let log = Options::wal().segment_capacity_bytes(64 << 10).open(home.path().join("log"));
+    let log = Options::wal()
+        .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
+        .open(home.path().join("log"));
     let state = log.and_then(|log| log.stat());
     let state = state.map_err(|error| Error::failed(error.to_string()))?;
     let safe = state.commit_path.map_or(4096, |found| found.safe_block_bytes);

@@ -107,7 +107,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Advised> {
     if config.purposes.is_empty() || config.time.is_zero() {
         return Err(Error::invalid("a purpose and some time are needed"));
     }
-    let conditions = Conditions::now(&config.directory, &vellum::Options::new());
+    let conditions = Conditions::now(&config.directory, &vellum::Options::default());
     let home = tempfile::Builder::new()
         .prefix("vellum-advise-")
         .tempdir_in(&config.directory)

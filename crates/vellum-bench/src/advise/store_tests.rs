@@ -1,7 +1,7 @@
 //! What is written is what the library reads, and nobody else's file is lost.
 
 use vellum::advice::Method;
-use vellum::{Fill, Options, Preallocate};
+use vellum::{Fill, Options, Preallocate, Tuning};
 
 use super::*;
 use crate::advise::measure::Entrant;
@@ -41,7 +41,7 @@ fn advised(dir: &Path) -> Advised {
         figures: vec![("speed".into(), "GB/s")],
         entrants: Ok(entrants.to_vec()),
     });
-    let conditions = Conditions::now(dir, &Options::new());
+    let conditions = Conditions::now(dir, &Options::default());
     let advised = Advised::new(conditions, 9, vec![], Surroundings::default(), measured.into());
     assert_eq!(recommend(Purpose::Wal, &[]).way, None);
     advised
@@ -68,7 +68,7 @@ fn who_asks_for_it_follows_what_was_written() {
     let advised = advised(dir.path());
     let path = advised.write(dir.path(), false).unwrap();
     assert_eq!(vellum_advice::read(dir.path()).unwrap(), Some(advised.advice()));
-    let options = Options::new().advice_from(vellum_advice::nearest);
+    let options = Options::default().tuning(Tuning::new().advice_from(vellum_advice::nearest));
     let stat = options.open(dir.path().join("log")).unwrap().stat().unwrap();
     assert_eq!((stat.fill, stat.preallocate), (Fill::Pwrite, Preallocate::Off));
     let text = fs::read_to_string(path).unwrap();
@@ -85,7 +85,7 @@ fn a_run_below_its_own_advice_measures_the_defaults() {
     config.purposes = vec![Purpose::Log];
     let again = crate::advise::run(&config, &mut crate::Silent).unwrap();
     let default = again.report.cases[0].value("way").unwrap().to_string();
-    let plain = Options::new().open(dir.path().join("plain")).unwrap();
+    let plain = Options::default().open(dir.path().join("plain")).unwrap();
     let fill = plain.stat().unwrap().fill;
     assert_eq!(default, format!("default ({fill}, auto)"));
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use vellum::{Fill, Options, Preallocate};
+use vellum::{Fill, Options, Preallocate, Tuning};
 use vellum_parallel::Method;
 
 use crate::bytes::size;
@@ -89,7 +89,7 @@ impl LogWay {
         if self.is_default {
             options
         } else {
-            options.fill(self.fill).preallocate(self.preallocate)
+            options.tuning(Tuning::new().fill(self.fill).preallocate(self.preallocate))
         }
     }
 }

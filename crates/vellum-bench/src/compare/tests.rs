@@ -20,7 +20,7 @@ fn row(way: &str, rounds: usize, factor: f64) -> Case {
 }
 
 fn run(cases: Vec<Case>) -> Vec<Report> {
-    let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
+    let conditions = Conditions::now(Path::new("/"), &vellum::Options::default());
     vec![Report::new("write", conditions, 7, Vec::new(), cases)]
 }
 

@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_conditions_of_this_machine_are_found() {
-        let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
+        let conditions = Conditions::now(Path::new("/"), &vellum::Options::default());
         assert!(conditions.kernel.starts_with("Linux "));
         assert_eq!(conditions.filesystem.unwrap().mount_point, Path::new("/"));
         assert!(conditions.machine.memory_bytes.unwrap() > 1 << 20);

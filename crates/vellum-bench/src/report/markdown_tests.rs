@@ -16,7 +16,7 @@ fn row(filesystem: &str, way: &str) -> Case {
 }
 
 fn markdown(cases: Vec<Case>) -> String {
-    let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
+    let conditions = Conditions::now(Path::new("/"), &vellum::Options::default());
     Report::new("write", conditions, 3, vec!["it rains".into()], cases).to_markdown()
 }
 
@@ -53,7 +53,7 @@ fn no_text_of_a_saved_report_is_obeyed_by_a_terminal_or_is_a_heading() {
     let mut reports = Report::from_json(
         &Report::new(
             "write\u{1b}[31m <b>",
-            Conditions::now(Path::new("/"), &vellum::Options::new()),
+            Conditions::now(Path::new("/"), &vellum::Options::default()),
             3,
             vec!["it\u{9b}1m rains".into()],
             vec![row("ext4\u{7}", "a")],

@@ -17,7 +17,7 @@ fn row(filesystem: &str, way: &str, threads: u32) -> Case {
 }
 
 fn report(cases: Vec<Case>) -> Report {
-    let conditions = Conditions::now(Path::new("/"), &vellum::Options::new());
+    let conditions = Conditions::now(Path::new("/"), &vellum::Options::default());
     Report::new("write", conditions, 3, vec!["it rains".into()], cases)
 }
 

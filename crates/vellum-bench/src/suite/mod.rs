@@ -126,7 +126,7 @@ impl<'a> Plan<'a> {
         compete: impl Fn(&mut Arena<'_>) -> Result<Vec<Case>> + 'a,
     ) -> Plan<'a> {
         let (software, warnings) = (Vec::new(), Vec::new());
-        let (options, compete) = (vellum::Options::new(), Box::new(compete));
+        let (options, compete) = (vellum::Options::default(), Box::new(compete));
         Plan { options, software, bytes, turns, warnings, compete }
     }
 }

@@ -6,7 +6,7 @@ use crate::verify::Ledger;
 /// Two appenders in this process take turns; then the log is read and verified.
 fn round_trip(name: WayName) {
     for bytes in [1, 2, 15, 16, 128, 4095, 4096, 9000] {
-        let way = name.way(&vellum::Options::new());
+        let way = name.way(&vellum::Options::default());
         let setting = Setting::new(2, 40, bytes);
         let dir = tempfile::tempdir().unwrap();
         if let Err(reason) = way.probe(dir.path()) {
@@ -79,7 +79,7 @@ fn vellum_c_reads_back() {
 #[cfg(not(feature = "capi"))]
 #[test]
 fn vellum_c_says_that_it_was_left_out() {
-    let way = WayName::VellumC.way(&vellum::Options::new());
+    let way = WayName::VellumC.way(&vellum::Options::default());
     let reason = way.probe(std::path::Path::new("/")).unwrap_err();
     assert!(reason.contains("without the feature `capi`"), "{reason}");
 }

@@ -17,7 +17,8 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
-use vellum::{Layout, Options};
+use vellum::internal::with_layout;
+use vellum::{Create, Layout, Options};
 use vellum_capi::append::vellum_append;
 use vellum_capi::last_error::vellum_last_error_message;
 use vellum_capi::log::vellum_log;
@@ -64,7 +65,7 @@ struct CLog {
 
 impl Prepared for CLog {
     fn open(&self, _process: u32) -> Result<Box<dyn Appender>> {
-        let options = self.options.clone().layout(Layout::Framed).create(false);
+        let options = with_layout(self.options.clone(), Layout::Framed).create(Create::Never);
         let opened = options.open(&self.dir).map_err(|error| log::failed(&error))?;
         let append = black_box(vellum_append as Append);
         Ok(Box::new(CAppender { log: vellum_log::from(opened), append }))

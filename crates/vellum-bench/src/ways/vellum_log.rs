@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::internal::with_layout;
+use vellum::{Create, Layout, Log, Lsn, Options};
 
 use crate::error::{Error, Result};
 use crate::setting::Setting;
@@ -22,20 +23,20 @@ pub(crate) fn disk_bytes(setting: &Setting) -> u64 {
 
 /// Creates an empty log in `dir`.
 pub(crate) fn create(options: &Options, layout: Layout, dir: &Path) -> Result<()> {
-    let options = options.clone().layout(layout).create(true);
+    let options = with_layout(options.clone(), layout);
     options.open(dir).map(drop).map_err(|error| failed(&error))
 }
 
 /// Opens the log in `dir` for one process.
 pub(crate) fn open(options: &Options, layout: Layout, dir: &Path) -> Result<Box<dyn Appender>> {
-    let options = options.clone().layout(layout).create(false);
+    let options = with_layout(options.clone(), layout).create(Create::Never);
     let log = options.open(dir).map_err(|error| failed(&error))?;
     Ok(Box::new(LogAppender { log }))
 }
 
 /// Opens the log in `dir` to read it.
 pub(crate) fn open_read_only(options: &Options, layout: Layout, dir: &Path) -> Result<Log> {
-    let options = options.clone().layout(layout).create(false).read_only(true);
+    let options = with_layout(options.clone(), layout).create(Create::Never).read_only(true);
     options.open(dir).map_err(|error| failed(&error))
 }
 

@@ -43,7 +43,7 @@ impl Way for VellumText {
 
 /// Shows `visit` the records of the text log in `dir`, each `bytes` long.
 pub(crate) fn read_log(dir: &Path, bytes: usize, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-    let options = Options::new();
+    let options = Options::default();
     TextLog { options, dir: dir.to_path_buf(), bytes }.read_back(visit)
 }
 

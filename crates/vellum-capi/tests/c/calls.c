@@ -26,7 +26,7 @@ static void append_and_read(const char *dir)
     OK(vellum_guard_bus_errors());
     OK(vellum_guard_bus_errors());
     char *path = below(dir, "append");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     CHECK(strcmp(vellum_log_path(log), path) == 0);
     CHECK(vellum_log_layout(log) == VELLUM_LAYOUT_FRAMED);
 
@@ -64,7 +64,7 @@ static void append_and_read(const char *dir)
     CHECK(vellum_reader_position(reader) == vellum_published(log));
 
     vellum_close(log); /* the reader keeps the log open */
-    log = open_log(path, VELLUM_LAYOUT_DEFAULT);
+    log = open_log(path, VELLUM_KIND_DEFAULT);
     (void)append_text(log, "last");
     OK(vellum_reader_next(reader, &record));
     CHECK(is_text(&record, "last"));
@@ -104,7 +104,7 @@ static void advice(const char *dir)
 static void batches(const char *dir)
 {
     char *path = below(dir, "batch");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     vellum_batch *batch;
     OK(vellum_batch_begin(log, &batch));
     OK(vellum_batch_push(batch, "one", 3));
@@ -114,7 +114,7 @@ static void batches(const char *dir)
     uint64_t lsn;
     OK(vellum_batch_append(batch, &lsn));
 
-    log = open_log(path, VELLUM_LAYOUT_DEFAULT);
+    log = open_log(path, VELLUM_KIND_DEFAULT);
     OK(vellum_batch_begin(log, &batch));
     OK(vellum_batch_push(batch, "never", 5));
     vellum_batch_discard(batch);
@@ -159,7 +159,7 @@ static void is_held(const vellum_log *log, uint64_t lsn)
 static void reservations(const char *dir)
 {
     char *path = below(dir, "reserve");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     vellum_reservation *reservation;
     OK(vellum_reserve(log, 8, &reservation));
     OK(vellum_reservation_write(reservation, "????", 4));
@@ -200,7 +200,7 @@ static void reservations(const char *dir)
 static void commits(const char *dir)
 {
     char *path = below(dir, "commit");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     uint64_t lsn = append_text(log, "one"), durable;
     OK(vellum_commit(log, lsn));
     CHECK(vellum_durable(log) > lsn);
@@ -223,7 +223,7 @@ static void commits(const char *dir)
 static void checkpoints(const char *dir)
 {
     char *path = below(dir, "checkpoint");
-    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    vellum_options options = options_of(VELLUM_KIND_EVENTS);
     options.checkpoint_after_bytes = 4096;
     vellum_log *log;
     OK(vellum_open(path, &options, &log));
@@ -254,7 +254,7 @@ static void checkpoints(const char *dir)
 static void positions(const char *dir)
 {
     char *path = below(dir, "positions"), *elsewhere = below(dir, "elsewhere");
-    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    vellum_options options = options_of(VELLUM_KIND_EVENTS);
     options.application_tag = 7;
     vellum_log *log, *other;
     OK(vellum_open(path, &options, &log));
@@ -315,7 +315,7 @@ static void positions(const char *dir)
 static void durable_readers(const char *dir)
 {
     char *path = below(dir, "durable");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     vellum_reader *reader, *polled;
     vellum_record record;
     RETURNS(VELLUM_INVALID_ARGUMENT, vellum_reader_open_with(log, 0, 4, &reader));
@@ -356,7 +356,7 @@ static void durable_readers(const char *dir)
 static void random_access(const char *dir)
 {
     char *path = below(dir, "random");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     uint64_t last = 7, next, lsns[3] = {0, 0, 99};
     RETURNS(VELLUM_END, vellum_last_record(log, &last));
     CHECK(last == 7);
@@ -434,7 +434,7 @@ static void times(const char *dir)
     free(path);
     path = below(dir, "append");
     RETURNS(VELLUM_INVALID_OPTION, vellum_open(path, &options, &log));
-    log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    log = open_log(path, VELLUM_KIND_EVENTS);
     RETURNS(VELLUM_UNSUPPORTED, vellum_reader_open_at_time(log, 0, 0, &reader));
     OK(vellum_reader_open(log, 0, &reader));
     OK(vellum_reader_next(reader, &record));
@@ -500,7 +500,7 @@ static void backwards(const char *dir)
 static void completions(const char *dir)
 {
     char *path = below(dir, "completion");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     vellum_committer *committer;
     OK(vellum_committer_start(log, &committer));
     uint64_t lsn = append_text(log, "later");
@@ -527,7 +527,7 @@ static void completions(const char *dir)
 static void upkeep(const char *dir)
 {
     char *path = below(dir, "upkeep");
-    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    vellum_options options = options_of(VELLUM_KIND_EVENTS);
     options.segment_capacity_bytes = 4096;
     vellum_log *log;
     OK(vellum_open(path, &options, &log));
@@ -567,7 +567,7 @@ static void upkeep(const char *dir)
 static void cursors(const char *dir)
 {
     char *path = below(dir, "cursors");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     uint64_t lsns[10], lsn;
     for (size_t i = 0; i < 10; i++)
         OK(vellum_append(log, "a record", 8, &lsns[i]));
@@ -627,7 +627,7 @@ static void cursors(const char *dir)
 static void state(const char *dir)
 {
     char *path = below(dir, "state");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_TEXT);
+    vellum_log *log = open_log(path, VELLUM_KIND_TEXT);
     uint64_t lsn;
     OK(vellum_append_durable(log, "a line\n", 7, &lsn));
     vellum_stat *stat;
@@ -668,7 +668,7 @@ static void state(const char *dir)
 static void gaps(const char *dir)
 {
     char *path = below(dir, "gaps");
-    vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
+    vellum_options options = options_of(VELLUM_KIND_TEXT);
     options.rotate_bytes = 4096;
     options.retain_files = 3;
     vellum_log *log;
@@ -734,12 +734,12 @@ static vellum_policy policy_of(const vellum_log *log)
 static void policies(const char *dir)
 {
     char *path = below(dir, "policy");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_TEXT), *second;
+    vellum_log *log = open_log(path, VELLUM_KIND_TEXT), *second;
     vellum_policy policy = policy_of(log);
     CHECK(policy.rotate_bytes == 0 && policy.rotate_every_s == 0 && policy.retain_age_s == 0);
     CHECK(policy.retain_files == VELLUM_ALL_FILES && policy.compress == VELLUM_COMPRESS_OFF);
 
-    vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
+    vellum_options options = options_of(VELLUM_KIND_TEXT);
     options.rotate_bytes = 8192;
     options.rotate_every_s = 86400;
     options.rotate_offset_s = 3600;
@@ -754,7 +754,7 @@ static void policies(const char *dir)
     CHECK(policy.retain_age_s == 7 * 86400 && policy.retain_files == 5);
     vellum_close(second);
 
-    options = options_of(VELLUM_LAYOUT_TEXT);
+    options = options_of(VELLUM_KIND_TEXT);
     options.retain_bytes = 0;
     options.retain_files = VELLUM_ALL_FILES;
     OK(vellum_open(path, &options, &second));
@@ -770,7 +770,7 @@ static void policies(const char *dir)
 static void rotation(const char *dir)
 {
     char *path = below(dir, "rotate");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_TEXT);
+    vellum_log *log = open_log(path, VELLUM_KIND_TEXT);
     (void)append_text(log, "before\n");
     OK(vellum_rotate(log));
     uint64_t after = append_text(log, "after\n");
@@ -816,7 +816,7 @@ static void damage_record(const vellum_log *log, const char *text)
 static void damage(const char *dir)
 {
     char *path = below(dir, "damage"), *saved = below(dir, "saved");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     (void)append_text(log, "good");
     (void)append_text(log, "unlucky");
     (void)append_text(log, "good too");

@@ -46,7 +46,7 @@ static inline vellum_options options_of(uint32_t layout)
 {
     vellum_options options;
     OK(vellum_options_init(&options, sizeof options));
-    options.layout = layout;
+    options.kind = layout;
     options.segment_capacity_bytes = 1 << 20;
     return options;
 }

@@ -139,7 +139,7 @@ static void sizes(const char *dir, const vellum_log *log)
 {
     char *path = below(dir, "sizes");
     vellum_log *other = NULL;
-    vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
+    vellum_options options = options_of(VELLUM_KIND_TEXT);
     options.struct_size = 0;
     RETURNS(VELLUM_INVALID_ARGUMENT, vellum_open(path, &options, &other));
     options.struct_size = 13;
@@ -154,7 +154,7 @@ static void sizes(const char *dir, const vellum_log *log)
     memset(&options, 0x5a, sizeof options);
     OK(vellum_options_init(&options, older));
     CHECK(options.segment_capacity_bytes == 0x5a5a5a5a5a5a5a5a);
-    options.layout = VELLUM_LAYOUT_TEXT;
+    options.kind = VELLUM_KIND_TEXT;
     OK(vellum_open(path, &options, &other));
     CHECK(vellum_log_layout(other) == VELLUM_LAYOUT_TEXT);
     vellum_close(other);
@@ -191,19 +191,19 @@ static void options(const char *dir)
 {
     char *path = below(dir, "options"), *missing = below(dir, "missing");
     vellum_log *log = NULL, *second = NULL;
-    vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
-    options.layout = 9;
+    vellum_options options = options_of(VELLUM_KIND_TEXT);
+    options.kind = 9;
     RETURNS(VELLUM_INVALID_ARGUMENT, vellum_open(path, &options, &log));
-    options = options_of(VELLUM_LAYOUT_TEXT);
+    options = options_of(VELLUM_KIND_TEXT);
     options.flags = 1u << 31;
     RETURNS(VELLUM_INVALID_ARGUMENT, vellum_open(path, &options, &log));
-    options = options_of(VELLUM_LAYOUT_TEXT);
+    options = options_of(VELLUM_KIND_TEXT);
     options.on_full = 9;
     RETURNS(VELLUM_INVALID_ARGUMENT, vellum_open(path, &options, &log));
-    options = options_of(VELLUM_LAYOUT_TEXT);
+    options = options_of(VELLUM_KIND_TEXT);
     options.segment_capacity_bytes = 5000;
     RETURNS(VELLUM_INVALID_OPTION, vellum_open(path, &options, &log));
-    options = options_of(VELLUM_LAYOUT_TEXT);
+    options = options_of(VELLUM_KIND_TEXT);
     options.flags = VELLUM_NO_CREATE;
     RETURNS(VELLUM_NOT_FOUND, vellum_open(missing, &options, &log));
     CHECK(strcmp(vellum_last_error_path(), missing) == 0);
@@ -218,7 +218,7 @@ static void options(const char *dir)
     RETURNS(VELLUM_ALREADY_EXISTS, vellum_open(path, &options, &second));
     RETURNS(VELLUM_UNSUPPORTED, vellum_set_checkpoint(log, 0));
 
-    options = options_of(VELLUM_LAYOUT_DEFAULT);
+    options = options_of(VELLUM_KIND_DEFAULT);
     options.segment_capacity_bytes = 0;
     options.flags = VELLUM_OPEN_READ_ONLY;
     OK(vellum_open(path, &options, &second));
@@ -233,7 +233,7 @@ static void options(const char *dir)
 
     char *wal = below(dir, "wal");
     OK(vellum_options_init(&options, sizeof options));
-    options.flags = VELLUM_WAL;
+    options.kind = VELLUM_KIND_WAL;
     OK(vellum_open(wal, &options, &log));
     OK(vellum_append_durable(log, "x", 1, NULL));
     vellum_close(log);
@@ -248,7 +248,7 @@ static void no_space(const char *dir)
     char *path = below(dir, "full");
     pid_t child = fork();
     if (child == 0) {
-        vellum_options options = options_of(VELLUM_LAYOUT_TEXT);
+        vellum_options options = options_of(VELLUM_KIND_TEXT);
         options.fill = VELLUM_FILL_PWRITE;
         options.preallocate = VELLUM_PREALLOCATE_OFF;
         vellum_log *log;
@@ -287,7 +287,7 @@ static void too_large(const vellum_log *log)
 static void positions(const char *dir)
 {
     char *path = below(dir, "positions");
-    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    vellum_options options = options_of(VELLUM_KIND_EVENTS);
     options.segment_capacity_bytes = 4096;
     vellum_log *log;
     OK(vellum_open(path, &options, &log));
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 2);
     char *path = below(argv[1], "errors");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     nulls(log);
     sizes(argv[1], log);
     options(argv[1]);

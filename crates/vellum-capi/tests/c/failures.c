@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     CHECK(argc == 2);
     CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     char *path = below(argv[1], "failures");
-    vellum_options options = options_of(VELLUM_LAYOUT_FRAMED);
+    vellum_options options = options_of(VELLUM_KIND_EVENTS);
     options.fill = VELLUM_FILL_STAGED;
     vellum_log *log;
     int opened = vellum_open(path, &options, &log);

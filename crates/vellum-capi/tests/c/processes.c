@@ -86,7 +86,7 @@ static void *run(void *argument)
 static void threads(const char *dir)
 {
     char *path = below(dir, "threads");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     pthread_t started[WRITERS];
     task tasks[WRITERS];
     for (int writer = 0; writer < WRITERS; writer++) {
@@ -118,7 +118,7 @@ static void go_on_in_child(vellum_log *log, vellum_committer *committer,
 static void forks(const char *dir)
 {
     char *path = below(dir, "forks");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     vellum_committer *committer;
     OK(vellum_committer_start(log, &committer));
     vellum_reservation *reservation;
@@ -152,7 +152,7 @@ static void follow(char **argv)
 {
     char *path = below(argv[1], "follow");
     pid_t writers[2] = {start(argv, "write 0", -1), start(argv, "write 1", -1)};
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     vellum_reader *reader;
     OK(vellum_reader_open(log, 0, &reader));
     int next[2] = {0, 0};
@@ -174,7 +174,7 @@ static void follow(char **argv)
 static void kill_and_read(char **argv)
 {
     char *path = below(argv[1], "killed");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     int ends[2];
     CHECK(pipe(ends) == 0);
     pid_t victim = start(argv, "append for ever", ends[1]);
@@ -213,7 +213,7 @@ static void kill_and_read(char **argv)
 static void append_for_ever(const char *dir)
 {
     char *path = below(dir, "killed");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     for (int number = 0;; number++) {
         uint64_t lsn;
         OK(vellum_append(log, &number, sizeof number, &lsn));
@@ -224,7 +224,7 @@ static void append_for_ever(const char *dir)
 static void write_for_follower(const char *dir, int writer)
 {
     char *path = below(dir, "follow");
-    vellum_log *log = open_log(path, VELLUM_LAYOUT_FRAMED);
+    vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
     append_numbered(log, writer);
     vellum_close(log);
     free(path);

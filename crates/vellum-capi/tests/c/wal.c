@@ -64,7 +64,7 @@ static void recover(database *db)
     char *path = below(db->dir, "snapshot"), *log_path = below(db->dir, "log");
     vellum_options options;
     OK(vellum_options_init(&options, sizeof options));
-    options.flags = VELLUM_WAL;
+    options.kind = VELLUM_KIND_WAL;
     options.segment_capacity_bytes = 16384;
     options.checkpoint_after_bytes = 512;
     load(path, &db->now);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use vellum::Create;
 
 use crate::programs::shared;
 use crate::tools::{crate_dir, have, prefix, run, scratch};
@@ -33,7 +34,7 @@ fn build_and_run(page: &str, heading: &str, [language, compiler]: [&str; 2], log
         .arg("-o")
         .arg(&binary));
     run(Command::new(&binary).current_dir(dir.path()).env("LD_LIBRARY_PATH", prefix().join("lib")));
-    let log = vellum::Options::new().create(false).open(dir.path().join(log)).unwrap();
+    let log = vellum::Options::default().create(Create::Never).open(dir.path().join(log)).unwrap();
     let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
     let record = reader.next().unwrap().unwrap().payload;
     assert!(record.starts_with(b"a record") || record == b"an order", "{record:?}");

@@ -10,11 +10,11 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use anyhow::Context;
-use vellum::{ErrorKind, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Layout, Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::say;
 
-use super::open::{advised, open_to_commit, shaped, with_policy};
+use super::open::{advised, of, open_to_commit, shaped, with_policy};
 use crate::args::{AppendArgs, CommitWhen};
 use committer::Committer;
 use ending::Ending;
@@ -35,8 +35,10 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
     let when = args.commit_when();
     let is_new = !args.log.join("control").exists();
     let log = match when {
-        CommitWhen::None => with_policy(shaped(advised(Options::new()), &args.shape), &args.policy)
-            .open(&args.log)?,
+        CommitWhen::None => {
+            let options = shaped(advised(of(args.shape.layout)), &args.shape);
+            with_policy(options, &args.policy).open(&args.log)?
+        }
         CommitWhen::Every | CommitWhen::End => {
             open_to_commit(&args.log, &args.shape, &args.policy)?
         }

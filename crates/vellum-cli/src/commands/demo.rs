@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, ensure};
 use vellum::stat::Stat;
-use vellum::{Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
+use super::open;
 use crate::args::{DemoArgs, DemoWriterArgs};
 use crate::progress;
 use crate::scratch::Scratch;
@@ -43,8 +44,8 @@ pub(super) fn run(args: &DemoArgs) -> Result<Outcome> {
     fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
     let scratch = Scratch::new("demo", &home)?;
     let path = if args.dir.is_some() { home.join("log") } else { scratch.path().join("log") };
-    let log =
-        super::open::advised(Options::new()).create_new(true).layout(args.layout).open(&path)?;
+    let options = open::advised(open::of(Some(args.layout)));
+    let log = options.create(Create::New).open(&path)?;
     let corpus = Corpus::new(args.layout);
     let run = race(args, &path, &log, &corpus)?;
     let stat = log.stat()?;
@@ -148,7 +149,7 @@ fn follow(log: &Log, corpus: &Corpus, writers: u32, expected: u64) -> Result<Dur
 
 /// Looks at the log as somebody who comes later: verifies it, and finds every record.
 fn inspect(path: &Path, corpus: &Corpus, fates: &[Fate]) -> Result<Vec<u64>> {
-    let log = Options::new().read_only(true).open(path)?;
+    let log = Options::default().read_only(true).open(path)?;
     let report = log.verify()?;
     if let Some(damage) = report.damage.first() {
         let (file, offset) = (damage.path.display(), damage.offset);

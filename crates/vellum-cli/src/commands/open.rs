@@ -3,25 +3,33 @@
 use std::path::Path;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{Create, ErrorKind, Layout, Log, Options, Tuning};
 use vellum_command::outcome::Result;
 
 use crate::args::{PolicyArgs, ShapeArgs};
 
+/// Options for a log of this layout; without one, for the log that is there.
+pub(super) fn of(layout: Option<Layout>) -> Options {
+    match layout {
+        None => Options::default(),
+        Some(Layout::Text) => Options::text(),
+        Some(_) => Options::events(),
+    }
+}
+
 /// `options` with what the user asked for: the rest is the log's, or as it was.
 pub(super) fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
-    if let Some(layout) = shape.layout {
-        options = options.layout(layout);
-    }
+    let mut tuning = Tuning::new();
     if let Some(bytes) = shape.segment_bytes {
-        options = options.segment_capacity_bytes(bytes);
+        tuning = tuning.segment_capacity_bytes(bytes);
     }
     if let Some(preallocate) = shape.preallocate {
-        options = options.preallocate(preallocate);
+        tuning = tuning.preallocate(preallocate);
     }
     if let Some(fill) = shape.fill {
-        options = options.fill(fill);
+        tuning = tuning.fill(fill);
     }
+    options = options.tuning(tuning);
     if shape.envelope {
         options = options.envelope(true);
     }
@@ -59,7 +67,7 @@ pub(super) fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options 
 
 /// With what the nearest `vellum.toml` says of a new log.
 pub(super) fn advised(options: Options) -> Options {
-    options.advice_from(vellum_advice::nearest)
+    options.tuning(Tuning::new().advice_from(vellum_advice::nearest))
 }
 
 /// Opens the log as it is, or a new one that suits commits where the user asks for nothing else.
@@ -68,9 +76,9 @@ pub(super) fn open_to_commit(
     shape: &ShapeArgs,
     policy: &PolicyArgs,
 ) -> vellum::Result<Log> {
-    let as_it_is = with_policy(shaped(advised(Options::new()), shape), policy);
+    let as_it_is = with_policy(shaped(advised(of(shape.layout)), shape), policy);
     // What a new log is made of is not to be asked of one that is there.
-    match as_it_is.clone().create(false).open(path) {
+    match as_it_is.clone().create(Create::Never).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         answer => return answer,
     }
@@ -79,7 +87,7 @@ pub(super) fn open_to_commit(
         Some(Layout::Text) => as_it_is.clone(),
         _ => with_policy(shaped(advised(Options::wal()), shape), policy),
     };
-    match new.create_new(true).open(path) {
+    match new.create(Create::New).open(path) {
         // Somebody was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is.open(path),
         answer => answer,
@@ -94,10 +102,10 @@ pub(super) fn is_filler(line: &[u8]) -> bool {
 
 /// Opens a log that exists, to change it.
 pub(super) fn open_to_write(path: &Path) -> Result<Log> {
-    Ok(Options::new().create(false).open(path)?)
+    Ok(Options::default().create(Create::Never).open(path)?)
 }
 
 /// Opens a log that exists, to look at it.
 pub(super) fn open_to_read(path: &Path) -> Result<Log> {
-    Ok(Options::new().read_only(true).open(path)?)
+    Ok(Options::default().read_only(true).open(path)?)
 }

@@ -128,7 +128,7 @@ fn only_what_was_committed_is_printed_where_that_is_asked_for() {
         let place = Place::new();
         let never = ["--layout", layout, "--commit", "none"];
         // Whoever leaves a log last may commit all of it.
-        let log = vellum::Options::new().layout(layout.parse().unwrap());
+        let log = vellum::internal::options(layout.parse().unwrap());
         let log = log.open(place.log()).unwrap();
         place.append(&["--commit", "every"], b"one\ntwo\n");
         place.append(&never, b"three\n");

@@ -14,7 +14,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tempfile::TempDir;
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Tuning};
 use vellum_testing::{Numbers, is_root, scratch, until};
 
 use crate::support::vellum;
@@ -165,7 +165,8 @@ impl Place {
         chown(&log, Some(owner), Some(OTHER)).unwrap();
         fs::set_permissions(&log, Permissions::from_mode(mode)).unwrap();
         let Shape { layout, fill, .. } = shape;
-        let options = Options::new().layout(layout).fill(fill).segment_capacity_bytes(4096);
+        let options = vellum::internal::options(layout)
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(4096));
         fill_log(&options.open(&log).unwrap());
         if shape.is_shared {
             let files = fs::read_dir(&log).unwrap().map(Result::unwrap);

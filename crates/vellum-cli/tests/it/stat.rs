@@ -142,7 +142,7 @@ fn how_the_log_is_shipped_is_told() {
     assert!(place.stat()["ship"].is_null());
     let page = || place.run("stat", &["--prometheus"], b"").good();
     assert!(!page().contains("vellum_ship"));
-    let log = Options::new().open(place.log()).unwrap();
+    let log = Options::default().open(place.log()).unwrap();
     let shipper = log.ship().elect().unwrap().unwrap();
     let durable = shipper.durable().unwrap();
     shipper.set_shipped(Lsn::new(durable.get() - 16)).unwrap();

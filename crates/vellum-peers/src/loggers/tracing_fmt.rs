@@ -57,7 +57,7 @@ impl Contender for Tracing {
         let mut rest = Rest::Nothing;
         match *self {
             Tracing::Vellum => {
-                let options = vellum::Options::new().layout(vellum::Layout::Text);
+                let options = vellum::Options::mapped_text();
                 let log = options.open(dir.join(VELLUM_DIR)).map_err(failed)?;
                 let writer = LogWriter::new(log);
                 rest = Rest::Counted(writer.clone());

@@ -317,7 +317,7 @@ def _follow_local_time(log: Log, schedule: Schedule) -> None:
         return
     policy = log.stat()["policy"]
     if (policy["rotate_every"], policy["rotate_offset"]) == told:
-        Log(log.path, layout="text", create=False, rotate_offset=schedule.offset).close()
+        Log(log.path, kind="text", create=False, rotate_offset=schedule.offset).close()
 
 
 def _open_log(path: str, options: dict[str, Any]) -> Log:
@@ -326,7 +326,7 @@ def _open_log(path: str, options: dict[str, Any]) -> Log:
     given = {name: value for name, value in options.items() if value is not None}
     try:
         if "fill" in given:
-            return Log(path, layout="text", **given)
+            return Log(path, kind="text", **given)
         return _join_or_make(path, given)
     except Error as error:
         if os.path.exists(path) and not os.path.isdir(path):
@@ -343,11 +343,11 @@ def _join_or_make(path: str, given: dict[str, Any]) -> Log:
     joining = {**given, "create": False}
     joining.pop("segment_capacity_bytes", None)
     try:
-        return Log(path, layout="text", **joining)
+        return Log(path, kind="text", **joining)
     except FileNotFoundError:
         pass
     try:
-        return Log(path, layout="text", fill="pwrite", create_new=True, **given)
+        return Log(path, kind="text", create_new=True, **given)
     except FileExistsError:
         # Another process was faster.
-        return Log(path, layout="text", **joining)
+        return Log(path, kind="text", **joining)

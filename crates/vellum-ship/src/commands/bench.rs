@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use vellum::{Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::values::short_span;
 
@@ -188,7 +188,7 @@ impl Place {
         // Somebody may have made one of this name before, with links in it.
         std::fs::create_dir(&dir)?;
         std::fs::create_dir(dir.join("store"))?;
-        Options::wal().create(true).open(dir.join("log"))?;
+        Options::wal().open(dir.join("log"))?;
         Ok(Place { dir, acknowledged: Mutex::default() })
     }
 
@@ -214,7 +214,7 @@ impl Place {
         has_shipper: bool,
         commit: Commit,
     ) -> Result<Round> {
-        let log = Options::new().create(false).open(self.dir.join("log"))?;
+        let log = Options::default().create(Create::Never).open(self.dir.join("log"))?;
         if has_shipper {
             self.begin(&log, args)?;
         }
@@ -286,7 +286,7 @@ impl Place {
         if !command.status()?.success() {
             bail!("the log could not be restored");
         }
-        let log = Options::new().create(false).open(&copy)?;
+        let log = Options::default().create(Create::Never).open(&copy)?;
         let mut reader = log.reader(Lsn::ZERO)?;
         let mut next: HashMap<u64, u64> = HashMap::new();
         while let Some(record) = reader.next()? {
@@ -350,7 +350,7 @@ struct Shipper {
 impl Shipper {
     /// Lets it ship the rest and end; then everything is looked at.
     fn end(mut self, place: &Place) -> Result<()> {
-        let log = Options::new().create(false).open(place.dir.join("log"))?;
+        let log = Options::default().create(Create::Never).open(place.dir.join("log"))?;
         until("the rest was not shipped", || Ok(log.ship().end() >= log.durable()))?;
         drop(log);
         let pid = rustix::process::Pid::from_child(&self.child);

@@ -22,7 +22,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     let variables = variables
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let config = Config::new(variables, &args.kafka_config).map_err(usage)?;
-    let log = Options::new().create(false).open(&args.log)?;
+    let log = Options::default().create(Create::Never).open(&args.log)?;
     let options = SendOptions {
         once: args.once,
         interval: args.interval,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
-use vellum::Options;
+use vellum::{Create, Options};
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::stdio;
 use vellum_command::values::{bytes, short_span};
@@ -76,7 +76,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     if args.partition.is_some() || !args.kafka_config.is_empty() {
         return Err(BadValue("--partition and --kafka-config are for kafka://".into()).into());
     }
-    let log = Options::new().create(false).open(&args.log)?;
+    let log = Options::default().create(Create::Never).open(&args.log)?;
     let mut ends = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async move {
         tokio::select! { _ = ends.0.recv() => {}, _ = ends.1.recv() => {} }

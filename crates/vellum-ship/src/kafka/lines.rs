@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn parts_of_a_line_are_one_record_when_it_has_its_end() {
         let dir = tempfile::tempdir().unwrap();
-        let log = Options::new().layout(Layout::Text).open(dir.path().join("log")).unwrap();
+        let log = Options::mapped_text().open(dir.path().join("log")).unwrap();
         let mut lines = Lines::new(&log, log.reader(Lsn::ZERO).unwrap());
         let mut begin = Lsn::ZERO;
         for part in ["one", " line", "\n"] {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_record_of_a_framed_log_needs_no_newline() {
         let dir = tempfile::tempdir().unwrap();
-        let log = Options::new().open(dir.path().join("log")).unwrap();
+        let log = Options::default().open(dir.path().join("log")).unwrap();
         let lsn = log.append_durable(b"one").unwrap();
         let mut lines = Lines::new(&log, log.reader(Lsn::ZERO).unwrap());
         assert_eq!(next(&mut lines), Some((lsn, b"one".to_vec())));

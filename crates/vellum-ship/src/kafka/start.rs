@@ -105,7 +105,7 @@ mod tests {
 
     fn place(layout: Layout) -> Place {
         let dir = tempfile::tempdir().unwrap();
-        let log = Options::new().layout(layout).open(dir.path().join("log")).unwrap();
+        let log = vellum::internal::options(layout).open(dir.path().join("log")).unwrap();
         for line in ["one\n", "two\n", "three\n"] {
             log.append(line.as_bytes()).unwrap();
         }

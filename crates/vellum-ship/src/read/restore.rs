@@ -198,7 +198,7 @@ struct Opened {
 
 /// Opens the log, which recovers it, and reads all of it.
 fn verify(dir: &Path) -> Result<Opened, ReadError> {
-    let log = Options::new().open(dir)?;
+    let log = Options::default().open(dir)?;
     let report = log.verify()?;
     let damage = report.damage.iter().map(|damage| {
         format!(

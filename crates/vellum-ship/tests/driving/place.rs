@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use vellum::ship::Shipper;
-use vellum::{ErrorKind, Log, Lsn, Options};
+use vellum::{Create, ErrorKind, Log, Lsn, Options, Tuning};
 use vellum_ship::driver::{ShipError, ShipOptions, start};
 use vellum_ship::read::{Remote, Restore, Until, restore};
 use vellum_ship::store::{MemoryStore, Meta, PutOutcome, Store, StoreError, StoreErrorKind};
@@ -99,7 +99,10 @@ impl Place {
 
     /// A log of this name, in which segments are small.
     pub(crate) fn log(&self, name: &str) -> Log {
-        Options::new().segment_capacity_bytes(64 << 10).open(self.path(name)).unwrap()
+        Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
+            .open(self.path(name))
+            .unwrap()
     }
 
     /// Appends records of this text, and commits.
@@ -160,7 +163,7 @@ impl Place {
     }
 
     pub(crate) fn records(&self, name: &str) -> Vec<Vec<u8>> {
-        let log = Options::new().create(false).open(self.path(name)).unwrap();
+        let log = Options::default().create(Create::Never).open(self.path(name)).unwrap();
         let mut reader = log.reader(log.begin()).unwrap();
         let mut all = Vec::new();
         while let Some(record) = reader.next().unwrap() {
@@ -214,7 +217,7 @@ pub(crate) async fn ship(
     store: Arc<dyn Store>,
     options: ShipOptions,
 ) -> Result<(), ShipError> {
-    let log = Options::new().create(false).open(dir)?;
+    let log = Options::default().create(Create::Never).open(dir)?;
     let shipper = right_to_ship(&log).await;
     let mut shipping = start(log, shipper, store, options).await?;
     shipping.run(std::future::pending(), |_| {}).await

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
-use vellum::{Log, Options};
+use vellum::{Create, Log, Options};
 use vellum_testing::child::die_with_parent;
 
 use crate::support;
@@ -69,7 +69,7 @@ impl Place {
     pub(crate) fn restored(&self) -> Vec<Vec<u8>> {
         good(&self.restore("copy"));
         let copy = self.path("copy");
-        let all = records(&Options::new().create(false).open(&copy).unwrap());
+        let all = records(&Options::default().create(Create::Never).open(&copy).unwrap());
         std::fs::remove_dir_all(copy).unwrap();
         all
     }
@@ -120,5 +120,5 @@ pub(crate) fn records(log: &Log) -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn records_in(dir: &Path) -> Vec<Vec<u8>> {
-    records(&Options::new().create(false).open(dir).unwrap())
+    records(&Options::default().create(Create::Never).open(dir).unwrap())
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Fill, Log, Lsn, Options, Tuning};
 use vellum_testing::child::{Child, Role, command, die_with_parent, say};
 
 use crate::ledger::{Ledger, record};
@@ -30,11 +30,11 @@ pub(crate) const KINDS: [Kind; 3] = [Kind::Staged, Kind::Mapped, Kind::Text];
 
 impl Kind {
     fn options(self) -> Options {
-        let framed = Options::new().layout(Layout::Framed).segment_capacity_bytes(1 << 18);
+        let framed = Options::events().tuning(Tuning::new().segment_capacity_bytes(1 << 18));
         match self {
-            Kind::Staged => framed.fill(Fill::Staged),
-            Kind::Mapped => framed.fill(Fill::Mapped),
-            Kind::Text => Options::new().layout(Layout::Text).rotate_bytes(1 << 15),
+            Kind::Staged => framed.tuning(Tuning::new().fill(Fill::Staged)),
+            Kind::Mapped => framed.tuning(Tuning::new().fill(Fill::Mapped)),
+            Kind::Text => Options::mapped_text().rotate_bytes(1 << 15),
             Kind::Retaining => Kind::Text.options().retain_bytes(1 << 16),
         }
     }

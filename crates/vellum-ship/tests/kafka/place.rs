@@ -52,7 +52,7 @@ impl Place {
     }
 
     pub(crate) fn open(&self, name: &str) -> Log {
-        Options::new().open(self.path(name)).unwrap()
+        Options::default().open(self.path(name)).unwrap()
     }
 
     pub(crate) fn url(&self) -> String {

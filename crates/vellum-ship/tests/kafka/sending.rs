@@ -27,7 +27,7 @@ fn each_record_is_one_message_in_order_and_a_second_time_sends_what_is_new() {
 fn headers_tell_log_position_time_and_writer() {
     let Some(broker) = shared() else { return };
     let place = Place::new(broker, "headers", 1);
-    let log = Options::new().envelope(true).open(place.path("log")).unwrap();
+    let log = Options::default().envelope(true).open(place.path("log")).unwrap();
     let lsn = fill(&log, "a", 3);
     // An abandoned record is not sent.
     drop(log.reserve(100).unwrap());
@@ -51,7 +51,7 @@ fn headers_tell_log_position_time_and_writer() {
 fn lines_of_a_text_log_that_rotates_arrive_without_their_newlines() {
     let Some(broker) = shared() else { return };
     let place = Place::new(broker, "lines", 1);
-    let options = Options::new().layout(Layout::Text).rotate_bytes(1 << 16);
+    let options = Options::mapped_text().rotate_bytes(1 << 16);
     let log = options.open(place.path("log")).unwrap();
     for round in 0..3 {
         for index in 0..2000 {
@@ -70,7 +70,7 @@ fn lines_of_a_text_log_that_rotates_arrive_without_their_newlines() {
 fn a_line_that_is_appended_in_parts_is_sent_when_it_ends() {
     let Some(broker) = shared() else { return };
     let place = Place::new(broker, "parts", 1);
-    let log = Options::new().layout(Layout::Text).open(place.path("log")).unwrap();
+    let log = Options::mapped_text().open(place.path("log")).unwrap();
     for (part, lines) in [("one\nt", 1), ("w", 1), ("o\nthree\n", 3)] {
         log.append(part.as_bytes()).unwrap();
         good(&place.ship("log", &[]));
@@ -143,7 +143,7 @@ fn a_shipper_that_is_told_to_end_ends_well() {
 fn what_is_not_sent_is_kept() {
     let Some(broker) = shared() else { return };
     let place = Place::new(broker, "kept", 1);
-    let log = Options::new().segment_capacity_bytes(1 << 16).open(place.path("log")).unwrap();
+    let log = Options::default().segment_capacity_bytes(1 << 16).open(place.path("log")).unwrap();
     fill(&log, "a", 100);
     good(&place.ship("log", &[]));
     fill(&log, "b", 10_000);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Create, Layout, Log, Lsn, Options, Tuning};
 use vellum_ship::object::{Key, parse};
 use vellum_testing::child::die_with_parent;
 
@@ -65,7 +65,7 @@ impl Place {
         let copy = self.path(name);
         let mut command = self.command("restore", &[]);
         good(&command.arg(self.url()).arg(&copy).output().unwrap());
-        let log = Options::new().create(false).open(&copy).unwrap();
+        let log = Options::default().create(Create::Never).open(&copy).unwrap();
         let records = records_of(&log);
         drop(log);
         fs::remove_dir_all(copy).unwrap();
@@ -119,7 +119,8 @@ pub(crate) fn records_of(log: &Log) -> Vec<Vec<u8>> {
 
 /// A log with small segments, so that many objects end with one.
 pub(crate) fn small(place: &Place, layout: Layout) -> Log {
-    let options = Options::new().layout(layout).segment_capacity_bytes(64 << 10);
+    let options =
+        vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(64 << 10));
     let options = if layout == Layout::Text { options.rotate_bytes(32 << 10) } else { options };
     options.open(place.path("log")).unwrap()
 }

@@ -174,7 +174,7 @@ fn nothing_is_deleted_from_a_store_that_is_not_understood() {
 #[test]
 fn a_generation_that_begins_amid_a_record_keeps_the_one_before() {
     let place = Place::new();
-    let log = Options::new().open(place.path("log")).unwrap();
+    let log = Options::default().open(place.path("log")).unwrap();
     log.append(b"before").unwrap();
     let long: Vec<u8> = (0..20_u32 << 20).map(|index| ((index * 7) >> 3) as u8).collect();
     log.append(&long).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use vellum::{Log, Options};
+use vellum::{Log, Options, Tuning};
 use vellum_testing::scratch;
 
 use crate::command::{assert_none, copy, fault, run};
@@ -22,7 +22,10 @@ impl Place {
     fn new() -> Place {
         let place = Place { home: scratch() };
         fs::create_dir(place.case()).unwrap();
-        let log = Options::new().segment_capacity_bytes(64 << 10).open(place.log()).unwrap();
+        let log = Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
+            .open(place.log())
+            .unwrap();
         append(&log);
         let shipped = run(&place.ship(&["--once"]), place.home.path());
         assert_eq!(shipped.unwrap().code, Some(0));

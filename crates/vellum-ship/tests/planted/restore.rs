@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use vellum::ship::{LogShape, RestoreOptions, Restorer};
-use vellum::{Lsn, Options};
+use vellum::{Lsn, Options, Tuning};
 use vellum_testing::scratch;
 
 use crate::command::{assert_none, fault, run};
@@ -22,7 +22,9 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let home = scratch();
-        let log = Options::new().segment_capacity_bytes(64 << 10).open(home.path().join("log"));
+        let log = Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
+            .open(home.path().join("log"));
         let log = log.unwrap();
         for number in 0..100 {
             log.append(format!("record {number} {}", "x".repeat(1000)).as_bytes()).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vellum::{Log, Options};
+use vellum::{Log, Options, Tuning};
 use vellum_testing::scratch;
 
 use crate::command::{assert_none, copy, fault, run};
@@ -18,7 +18,10 @@ impl Place {
     fn new() -> Place {
         let place = Place { home: scratch() };
         fs::create_dir(place.case()).unwrap();
-        let log = Options::new().segment_capacity_bytes(64 << 10).open(place.path("log")).unwrap();
+        let log = Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
+            .open(place.path("log"))
+            .unwrap();
         append(&log);
         place.ship(&[]);
         place.ship(&["--take-over"]);

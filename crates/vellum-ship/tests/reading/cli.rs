@@ -32,7 +32,7 @@ async fn shipped(dir: &Path, name: &str) -> String {
 async fn every_command_reads_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let url = shipped(dir.path(), "app").await;
-    let all = records(&vellum::Options::new().open(dir.path().join("app")).unwrap());
+    let all = records(&vellum::Options::default().open(dir.path().join("app")).unwrap());
     let lines: Vec<u8> = all.iter().flat_map(|(_, line)| line.clone()).collect();
     let cat = run(&["cat", &url]);
     assert!(cat.stdout == lines && cat.status.success(), "{}", text(&cat.stderr));
@@ -74,7 +74,8 @@ async fn many_logs_are_listed_and_merged_in_the_order_they_were_shipped() {
 #[tokio::test]
 async fn many_logs_with_envelopes_are_merged_by_the_times_of_their_records() {
     let dir = tempfile::tempdir().unwrap();
-    let open = |name| vellum::Options::new().envelope(true).open(dir.path().join(name)).unwrap();
+    let open =
+        |name| vellum::Options::default().envelope(true).open(dir.path().join(name)).unwrap();
     let logs = ["one", "two"].map(open);
     let mut want = String::new();
     for number in 0..100 {

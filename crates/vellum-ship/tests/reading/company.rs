@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::fcntl_setpipe_size;
-use vellum::Options;
+use vellum::{Create, Options};
 use vellum_testing::{is_root, until};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
@@ -16,7 +16,7 @@ const LINES: usize = 1000;
 
 /// A log of so many lines, shipped; the URL.
 fn shipped(dir: &Path) -> String {
-    let log = Options::new().open(dir.join("log")).unwrap();
+    let log = Options::default().open(dir.join("log")).unwrap();
     for number in 0..LINES {
         log.append(format!("line number {number}").as_bytes()).unwrap();
     }
@@ -58,7 +58,7 @@ fn as_process_1_it_is_ended_by_a_signal() {
             assert_eq!(ended_by(signal, words, None).code(), Some(code), "{words:?} {signal}");
         }
     }
-    let log = Options::new().create(false).open(dir.path().join("log")).unwrap();
+    let log = Options::default().create(Create::Never).open(dir.path().join("log")).unwrap();
     let path = dir.path().join("log").display().to_string();
     for (signal, code) in [("-TERM", 0), ("-INT", 0), ("-HUP", 129)] {
         let end = log.append(b"one more").unwrap();

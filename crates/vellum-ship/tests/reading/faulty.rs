@@ -37,7 +37,7 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
         let durable = log.durable();
         // A life may give up: the next one goes on.
         for life in 0.. {
-            let again = vellum::Options::new().open(&path).unwrap();
+            let again = vellum::Options::default().open(&path).unwrap();
             let shipper = elected(&log).await;
             let begun = start(again, shipper, Arc::clone(&faulty), once("s3://b")).await;
             let ended = match begun {
@@ -55,7 +55,7 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
     let remote = Remote::open(good).await.unwrap();
     let report = restore(&remote, &copy, ALL, &mut |_, _| {}).await.unwrap();
     assert!(Lsn::new(report.written_end) >= log.ship().end(), "{name}");
-    let restored = records(&vellum::Options::new().open(&copy).unwrap());
+    let restored = records(&vellum::Options::default().open(&copy).unwrap());
     assert!(restored == records(&log), "{name}");
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use vellum::ship::Shipper;
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Layout, Log, Lsn, Tuning};
 use vellum_ship::decide::Point;
 use vellum_ship::object::{
     self, Built, FileMark, Hash, Header, Identity, Kind, LOG, Link, Mark, hash,
@@ -31,7 +31,8 @@ pub(crate) struct Hand {
 
 /// A new log in which segments are small.
 pub(crate) fn log(dir: &Path, layout: Layout) -> Log {
-    let options = Options::new().layout(layout).segment_capacity_bytes(64 << 10);
+    let options =
+        vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(64 << 10));
     let options = if layout == Layout::Text { options.rotate_bytes(16 << 10) } else { options };
     options.open(dir).unwrap()
 }

@@ -59,7 +59,7 @@ async fn a_flipped_byte_is_an_error_or_not_needed() {
             let copy = dir.path().join(format!("copy {number} {round}"));
             match restored(store_of(&objects).await, &copy).await {
                 Ok(()) => {
-                    let log = Options::new().open(&copy).unwrap();
+                    let log = Options::default().open(&copy).unwrap();
                     assert!(records(&log) == expected, "{key} at {place}");
                 }
                 Err(error) => {

@@ -1,6 +1,6 @@
 //! For measuring by hand: a large shipped log.
 
-use vellum::{Layout, Options};
+use vellum::Options;
 use vellum_ship::store::open_or_create;
 
 use crate::hand::Hand;
@@ -11,7 +11,7 @@ use crate::hand::Hand;
 async fn make_a_large_one() {
     let dir = std::env::var("VELLUM_SHIP_LARGE").expect("VELLUM_SHIP_LARGE is a directory");
     let log = std::path::Path::new(&dir).join("log");
-    let log = Options::new().layout(Layout::Framed).open(log).unwrap();
+    let log = Options::events().open(log).unwrap();
     let (mut state, mut record) = (1_u64, vec![0; 1 << 10]);
     for _ in 0..1 << 20 {
         for word in record.chunks_exact_mut(8) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use vellum::{Layout, Log, Options};
+use vellum::{Layout, Log, Options, Tuning};
 use vellum_ship::read::{ReadError, Remote, Restore, Restored, Until, find_logs, restore};
 use vellum_ship::store::{
     FaultStore, Faults, Meta, PutOutcome, Store, StoreError, open, open_or_create, probe,
@@ -25,7 +25,7 @@ async fn restored(store: Arc<dyn Store>, to: &Path, how: Restore) -> Result<Rest
 }
 
 fn reopened(dir: &Path) -> Log {
-    Options::new().open(dir).unwrap()
+    Options::default().open(dir).unwrap()
 }
 
 /// The names of the files of a text log, and what is in them.
@@ -78,7 +78,7 @@ async fn a_text_log_comes_back_file_for_file() {
 #[tokio::test]
 async fn files_that_continue_come_back_with_their_names() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options::new().layout(Layout::Text).segment_capacity_bytes(64 << 10);
+    let options = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(64 << 10));
     let log = options.open(dir.path().join("log")).unwrap();
     append(&log, 900);
     let mut hand = Hand::begin(&log).await;
@@ -331,7 +331,7 @@ async fn a_restore_that_is_killed_goes_on() {
     for (round, pieces) in [1, 4, 9, 15, 22].into_iter().enumerate() {
         let copy = dir.path().join(format!("copy {round}"));
         kill_after(&url, &copy, false, pieces);
-        let error = Options::new().open(&copy).unwrap_err();
+        let error = Options::default().open(&copy).unwrap_err();
         assert!(error.to_string().contains("restor"), "{error}");
         kill_after(&url, &copy, true, pieces / 2 + 1);
         let how = Restore { resume: true, ..ALL };

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use vellum::{Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options};
 
 use crate::server::{SECRET, versitygw};
 
@@ -59,14 +59,14 @@ impl Place {
     }
 
     fn ship_and_read(&self) {
-        let log = Options::new().open(self.path("log")).unwrap();
+        let log = Options::default().open(self.path("log")).unwrap();
         // Half of it shrinks: both kinds of buffers are used.
         fill(&log, LOG_MIB, |number| number / 256 % 2 == 0);
         drop(log);
         self.run(&["ship", &self.path("log"), &self.url, "--once"]);
         std::fs::remove_dir_all(self.path("log")).unwrap();
         self.run(&["restore", &self.url, &self.path("copy")]);
-        let log = Options::new().create(false).open(self.path("copy")).unwrap();
+        let log = Options::default().create(Create::Never).open(self.path("copy")).unwrap();
         assert!(log.durable() >= Lsn::new((LOG_MIB as u64) << 20));
         self.run(&["verify", &self.url]);
         self.run(&["cat", &self.url]);

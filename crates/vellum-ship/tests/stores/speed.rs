@@ -15,7 +15,7 @@ const LOG_MIB: usize = 1024;
 #[ignore = "takes a minute and 3 GiB, and is a measurement"]
 fn ship_beside_put() {
     let dir = tempfile::tempdir().unwrap();
-    let log = Options::new().open(dir.path().join("log")).unwrap();
+    let log = Options::default().open(dir.path().join("log")).unwrap();
     fill(&log, LOG_MIB, |_| true);
     drop(log);
     let mut place = Place { dir, url: "s3://bucket/x".to_string(), environment: Vec::new() };

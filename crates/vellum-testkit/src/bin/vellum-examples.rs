@@ -10,7 +10,7 @@ use std::io::{Write, stdout};
 use std::path::Path;
 use std::thread;
 
-use vellum::Options;
+use vellum::{Options, Tuning};
 
 #[path = "../../../vellum/examples/raft_log/store.rs"]
 #[allow(dead_code, reason = "not all of the example is needed here")]
@@ -44,7 +44,7 @@ fn main() -> Result<()> {
 
 /// A log so small that many cuts find a checkpoint close by.
 fn options() -> Options {
-    Options::wal().segment_capacity_bytes(16384).checkpoint_after_bytes(8192)
+    Options::wal().tuning(Tuning::new().segment_capacity_bytes(16384).checkpoint_after_bytes(8192))
 }
 
 /// Prints a line by one call, so that it is in the recording where it was printed.

@@ -1,6 +1,6 @@
 //! What must hold of a damaged log that is opened.
 
-use vellum::{Error, ErrorKind, Log, Lsn, Options};
+use vellum::{Create, Error, ErrorKind, Log, Lsn, Options};
 
 use super::case::Case;
 use super::expectation::Record;
@@ -36,7 +36,7 @@ pub(crate) fn check(case: &Case) {
     let place = Place::new();
     place.fill(case);
     let looked = case.reads_first.then(|| look(case, &place)).flatten();
-    let log = match Options::new().create(false).open(place.log()) {
+    let log = match Options::default().create(Create::Never).open(place.log()) {
         Ok(log) => log,
         Err(error) => return check_refusal(case, &error),
     };
@@ -61,7 +61,7 @@ pub(crate) fn check(case: &Case) {
 /// Opens the log for reading only, which changes nothing.
 fn look(case: &Case, place: &Place) -> Option<Found> {
     let before = place.files();
-    let found = match Options::new().read_only(true).open(place.log()) {
+    let found = match Options::default().read_only(true).open(place.log()) {
         Ok(log) => Some(read(&log)),
         Err(error) => {
             check_refusal(case, &error);
@@ -175,7 +175,7 @@ fn check_going_on(case: &Case, place: &Place, log: Log, found: &Found) {
     };
     drop(log);
     place.reboot(case.loses_control);
-    let log = match Options::new().create(false).open(place.log()) {
+    let log = match Options::default().create(Create::Never).open(place.log()) {
         Ok(log) => log,
         Err(_) if case.is_forged => return,
         Err(error) => panic!("{name}: cannot be opened again: {error}"),

@@ -1,6 +1,6 @@
 //! What must hold of what `repair` saves.
 
-use vellum::Options;
+use vellum::{Create, Options};
 
 use super::case::Case;
 use super::expectation::Record;
@@ -25,7 +25,8 @@ pub(crate) fn check(case: &Case) {
             return;
         }
     };
-    let log = Options::new().create(false).open(place.other()).expect("what repair made");
+    let log =
+        Options::default().create(Create::Never).open(place.other()).expect("what repair made");
     let found = read(&log);
     assert!(found.error.is_none(), "{name}: what was saved is damaged: {:?}", found.error);
     if case.is_forged {

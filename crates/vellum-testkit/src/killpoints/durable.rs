@@ -62,7 +62,7 @@ impl Scene<'_> {
             return Ok(());
         }
         let fault = |what: String| format!("reading only, at death: {what}");
-        let log = Options::new().read_only(true).open(self.dir);
+        let log = Options::default().read_only(true).open(self.dir);
         let is_cut = log.as_ref().is_err_and(|error| error.kind() == ErrorKind::Busy);
         if operation == Operation::Truncate && is_cut {
             return Ok(());

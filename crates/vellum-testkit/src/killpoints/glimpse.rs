@@ -30,7 +30,7 @@ impl Glimpse {
             return Ok(None);
         }
         let fault = |what: String| format!("reading only, at death: {what}");
-        let log = match Options::new().read_only(true).open(dir) {
+        let log = match Options::default().read_only(true).open(dir) {
             Err(error) if case.operation == Truncate && error.kind() == ErrorKind::Busy => {
                 return Ok(None);
             }
@@ -43,7 +43,7 @@ impl Glimpse {
 
     /// What was seen is there when others have gone on, but for what they removed.
     pub(crate) fn stays(&self, case: &Case, dir: &Path) -> Result<(), Fault> {
-        let log = Options::new().read_only(true).open(dir);
+        let log = Options::default().read_only(true).open(dir);
         let log = log.map_err(|error| format!("opening to read failed: {error}"))?;
         if log.begin() != self.begin || case.operation == Operation::Truncate {
             return Ok(());

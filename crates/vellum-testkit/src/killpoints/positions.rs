@@ -15,7 +15,7 @@ impl Taken {
     /// Takes the positions of all records that can be read now. Where there is no log yet, or what
     /// was begun with it has to be ended first, there are none.
     pub(crate) fn add(&mut self, dir: &Path) {
-        let Ok(log) = Options::new().read_only(true).open(dir) else { return };
+        let Ok(log) = Options::default().read_only(true).open(dir) else { return };
         let Ok(mut reader) = log.reader(Lsn::ZERO) else { return };
         while let Ok(Some(record)) = reader.next() {
             let (lsn, bytes) = (record.lsn, record.payload.to_vec());

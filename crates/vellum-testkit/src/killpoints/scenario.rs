@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use vellum::{CommitPath, DeviceWrite, Fill, Layout, Options, Preallocate};
+use vellum::{CommitPath, DeviceWrite, Fill, Layout, Options, Preallocate, Tuning};
 
 use crate::payload::Payload;
 
@@ -341,14 +341,16 @@ const BY_FLUSH: CommitPath =
 impl Case {
     /// Options that open this case's log, or create it.
     pub fn options(&self) -> Options {
-        let options = Options::new()
-            .layout(self.layout)
-            .segment_capacity_bytes(self.operation.segment_capacity())
-            .preallocate(self.preallocate)
+        let options = vellum::internal::options(self.layout)
+            .tuning(
+                Tuning::new()
+                    .segment_capacity_bytes(self.operation.segment_capacity())
+                    .preallocate(self.preallocate),
+            )
             .on_full(self.operation.on_full())
             .envelope(self.envelope);
         let options = match self.operation {
-            Operation::CommitByFlush => options.commit_path(BY_FLUSH),
+            Operation::CommitByFlush => options.tuning(Tuning::new().commit_path(BY_FLUSH)),
             _ => options,
         };
         let options = match self.operation.retained_files() {
@@ -356,7 +358,7 @@ impl Case {
             None => options,
         };
         match self.fill {
-            Some(fill) => options.fill(fill),
+            Some(fill) => options.tuning(Tuning::new().fill(fill)),
             None => options,
         }
     }

@@ -169,7 +169,7 @@ impl Scene<'_> {
         let glimpse = self.glimpse(own)?;
         self.taken.borrow_mut().add(self.dir);
         let elapsed = survive()?;
-        let reader = Options::new().read_only(true).open(self.dir);
+        let reader = Options::default().read_only(true).open(self.dir);
         let reader = reader.map_err(|error| format!("opening to read failed: {error}"))?;
         self.taken.borrow().hold(&reader)?;
         drop(reader);
@@ -258,7 +258,7 @@ impl Scene<'_> {
         drop(log);
         check::files(case, self.dir, extent, &found)?;
         self.check_closed(&found)?;
-        let read_only = Options::new().read_only(true).open(self.dir);
+        let read_only = Options::default().read_only(true).open(self.dir);
         let log = read_only.map_err(|error| format!("opening to read failed: {error}"))?;
         if check::read_all(&log)? != found {
             return Err("a read-only opener reads something else".into());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use vellum::stat::CursorStat;
-use vellum::{ErrorKind, Log, Lsn, Options};
+use vellum::{Create, ErrorKind, Log, Lsn, Options};
 
 use super::cli::say;
 use super::files;
@@ -43,7 +43,7 @@ fn print(lines: &[String]) -> Result<()> {
 }
 
 fn open(path: &Path) -> vellum::Result<Log> {
-    Options::new().create(false).open(path)
+    Options::default().create(Create::Never).open(path)
 }
 
 /// What the log holds, and what is wrong with its files too.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use vellum::{ErrorKind, Log, Options};
+use vellum::{Create, ErrorKind, Log, Options, Tuning};
 use vellum_command::outcome::{Outcome, exit_code};
 use vellum_command::output;
 
@@ -48,9 +48,9 @@ fn workload(args: &Args) -> Result<()> {
 /// Runs one of several processes.
 fn one_process(args: &Args, process: u32) -> Result<()> {
     processes::wait_for_start()?;
-    let mut options = Options::new().create(false);
+    let mut options = Options::default().create(Create::Never);
     if let Some(path) = args.commit_path() {
-        options = options.commit_path(path);
+        options = options.tuning(Tuning::new().commit_path(path));
     }
     let log = options.open(&args.log).map_err(failure)?;
     writer::run(&log, args, process, &args.next)

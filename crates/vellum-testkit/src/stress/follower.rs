@@ -26,7 +26,7 @@ pub(super) fn run(
     reports: &Reports,
     is_over: &AtomicBool,
 ) -> Result<()> {
-    let view = (process % 2 == 1).then(|| Options::new().read_only(true).open(&args.log));
+    let view = (process % 2 == 1).then(|| Options::default().read_only(true).open(&args.log));
     let view = view.transpose().map_err(failure)?;
     let log = view.as_ref().unwrap_or(log);
     let mut reader = start(log, Lsn::ZERO)?;

@@ -1,19 +1,20 @@
 //! Opening the log that the workload appends to.
 
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{Create, ErrorKind, Layout, Log, Options, Tuning};
 
 use super::args::Args;
 
 /// Opens the log as it is, or a new one that suits commits where nothing else is asked for.
 pub(super) fn open(args: &Args) -> vellum::Result<Log> {
     // The defaults of a new log must not contradict one that is there.
-    match asked(Options::new(), args).create(false).open(&args.log) {
+    let as_it_is = args.shape.layout.map_or_else(Options::default, vellum::internal::options);
+    match asked(as_it_is.clone(), args).create(Create::Never).open(&args.log) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         answer => return answer,
     }
     let new = match args.shape.layout {
         // The staged way is for framed logs.
-        Some(Layout::Text) => Options::new(),
+        Some(Layout::Text) => as_it_is,
         _ => Options::wal(),
     };
     asked(new, args).open(&args.log)
@@ -21,23 +22,20 @@ pub(super) fn open(args: &Args) -> vellum::Result<Log> {
 
 /// `options` with what the command line asks for.
 fn asked(mut options: Options, args: &Args) -> Options {
-    if let Some(layout) = args.shape.layout {
-        options = options.layout(layout);
-    }
     if let Some(bytes) = args.shape.segment_bytes {
-        options = options.segment_capacity_bytes(bytes);
+        options = options.tuning(Tuning::new().segment_capacity_bytes(bytes));
     }
     if let Some(preallocate) = args.shape.preallocate {
-        options = options.preallocate(preallocate);
+        options = options.tuning(Tuning::new().preallocate(preallocate));
     }
     if let Some(fill) = args.shape.fill {
-        options = options.fill(fill);
+        options = options.tuning(Tuning::new().fill(fill));
     }
     if args.shape.envelope {
         options = options.envelope(true);
     }
     if let Some(path) = args.commit_path() {
-        options = options.commit_path(path);
+        options = options.tuning(Tuning::new().commit_path(path));
     }
     if let Some(bytes) = args.rotate_bytes {
         options = options.rotate_bytes(bytes);

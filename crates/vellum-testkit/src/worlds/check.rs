@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use vellum::{ErrorKind, Layout, Log, Lsn, Options};
+use vellum::{Create, ErrorKind, Layout, Log, Lsn, Options};
 
 use super::ledger::{Keeps, Ledger};
 use super::shape::Shape;
@@ -100,7 +100,7 @@ fn open(path: &Path) -> Result<Log, String> {
 }
 
 fn try_open(path: &Path) -> vellum::Result<Log> {
-    Options::new().create(false).open(path)
+    Options::default().create(Create::Never).open(path)
 }
 
 /// Whether opening or verifying it says so.

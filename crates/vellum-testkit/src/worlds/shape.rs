@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use vellum::{Fill, Layout, Options};
+use vellum::{Fill, Layout, Options, Tuning};
 
 /// A kind of log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ impl Shape {
 
     /// Such a log, with segments and text files of these sizes.
     fn sized(self, segment_bytes: u64, file_bytes: u64) -> Options {
-        let options = self.unsized_options().segment_capacity_bytes(segment_bytes);
+        let options =
+            self.unsized_options().tuning(Tuning::new().segment_capacity_bytes(segment_bytes));
         match self.is_text() {
             true => options.rotate_bytes(file_bytes).compress(true),
             false => options,
@@ -50,12 +51,14 @@ impl Shape {
     }
 
     fn unsized_options(self) -> Options {
-        let options = match self {
+        let filled = |options: Options, fill| options.tuning(Tuning::new().fill(fill));
+        match self {
             Shape::Wal => Options::wal(),
-            Shape::Mapped | Shape::Text => Options::new().fill(Fill::Mapped),
-            Shape::Pwrite | Shape::TextPwrite => Options::new().fill(Fill::Pwrite),
-        };
-        options.layout(self.layout())
+            Shape::Mapped => filled(Options::events(), Fill::Mapped),
+            Shape::Pwrite => filled(Options::events(), Fill::Pwrite),
+            Shape::Text => filled(Options::mapped_text(), Fill::Mapped),
+            Shape::TextPwrite => Options::text(),
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl Place {
 
     /// Appends records to a new log, or to one with this layout.
     pub(crate) fn append(&self, layout: Layout, records: &[String]) {
-        let log = Options::new().layout(layout).open(self.log()).unwrap();
+        let log = vellum::internal::options(layout).open(self.log()).unwrap();
         for record in records {
             log.append(record.as_bytes()).unwrap();
         }
@@ -110,7 +110,7 @@ impl Place {
     }
 
     fn read_only(&self) -> vellum::Result<Log> {
-        Options::new().read_only(true).open(self.log())
+        Options::default().read_only(true).open(self.log())
     }
 
     /// The segment files, oldest first.

@@ -27,7 +27,7 @@ impl Options {
     }
 
     fn advice_at(&self, dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
-        self.advice_from.map_or(Ok(None), |source| source(dir))
+        self.tuning.advice_from.map_or(Ok(None), |source| source(dir))
     }
 
     fn following(&self, advice: &Advice, filesystem: Filesystem) -> Options {
@@ -36,9 +36,9 @@ impl Options {
         let mut options = self.clone();
         options.follow_fill(section, filesystem);
         options.follow_preallocate(section);
-        let capacity = options.segment_capacity_bytes.or(section.segment_capacity_bytes);
-        options.segment_capacity_bytes = capacity;
-        options.prefault_bytes = options.prefault_bytes.or(section.prefault_bytes);
+        let capacity = options.tuning.segment_capacity_bytes.or(section.segment_capacity_bytes);
+        options.tuning.segment_capacity_bytes = capacity;
+        options.tuning.prefault_bytes = options.tuning.prefault_bytes.or(section.prefault_bytes);
         options
     }
 
@@ -46,13 +46,15 @@ impl Options {
         // No measurement can tell that a full disk will not kill the process.
         let applies = |fill: &Fill| match fill {
             Fill::Mapped => {
-                filesystem.mapping_hazard().is_none()
-                    && check_sparse(self.preallocate, Some(Fill::Mapped)).is_ok()
+                // What every tool is to read is not mapped.
+                self.fill_of_kind != Some(Fill::Pwrite)
+                    && filesystem.mapping_hazard().is_none()
+                    && check_sparse(self.tuning.preallocate, Some(Fill::Mapped)).is_ok()
             }
             Fill::Staged => self.wanted_fill() == Some(Fill::Staged),
             Fill::Pwrite => true,
         };
-        self.fill = self.fill.or(section.fill.filter(applies));
+        self.tuning.fill = self.tuning.fill.or(section.fill.filter(applies));
     }
 
     fn follow_preallocate(&mut self, section: &LogAdvice) {
@@ -62,7 +64,7 @@ impl Options {
             Preallocate::Sparse => check_sparse(Some(*preallocate), self.wanted_fill()).is_ok(),
             _ => true,
         };
-        self.preallocate = self.preallocate.or(section.preallocate.filter(applies));
+        self.tuning.preallocate = self.tuning.preallocate.or(section.preallocate.filter(applies));
     }
 }
 
@@ -78,10 +80,10 @@ mod tests {
             .chain([Preallocate::Sparse, Preallocate::Fallocate].map(Some))
             .chain([Preallocate::Zeros, Preallocate::Recycle].map(Some));
         let ways: Vec<_> = preallocates.flat_map(|p| fills.map(|fill| (p, fill))).collect();
-        for base in [Options::new(), Options::wal(), Options::new().layout(Layout::Text)] {
+        for base in [Options::wal(), Options::events(), Options::text(), Options::mapped_text()] {
             for (preallocate, fill) in &ways {
-                let options =
-                    Options { preallocate: *preallocate, fill: fill.or(base.fill), ..base.clone() };
+                let mut options = base.clone();
+                (options.tuning.preallocate, options.tuning.fill) = (*preallocate, *fill);
                 for (preallocate, fill) in &ways {
                     let log = LogAdvice {
                         preallocate: *preallocate,
@@ -114,9 +116,13 @@ mod tests {
     fn a_file_never_overrules_a_program_nor_maps_where_that_is_dangerous() {
         each(|options, advice, filesystem| {
             let followed = options.following(advice, filesystem);
-            assert!(options.fill.is_none() || followed.fill == options.fill);
-            assert!(options.preallocate.is_none() || followed.preallocate == options.preallocate);
-            let is_mapped = followed.fill == Some(Fill::Mapped) && options.fill.is_none();
+            assert!(options.tuning.fill.is_none() || followed.tuning.fill == options.tuning.fill);
+            assert!(
+                options.tuning.preallocate.is_none()
+                    || followed.tuning.preallocate == options.tuning.preallocate
+            );
+            let is_mapped =
+                followed.tuning.fill == Some(Fill::Mapped) && options.tuning.fill.is_none();
             assert!(!is_mapped || filesystem == Filesystem::Ext);
             let is_staged = followed.wanted_fill() == Some(Fill::Staged);
             assert!(!is_staged || options.wanted_fill() == Some(Fill::Staged));

@@ -67,7 +67,7 @@ pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
 /// # let path = dir.path().join("app.log");
 /// use vellum::{Lsn, Options};
 ///
-/// let log = Options::new().open(&path)?;
+/// let log = Options::events().open(&path)?;
 /// let lsn = log.append(b"a record")?;
 ///
 /// let mut reader = log.reader(Lsn::ZERO)?;

@@ -32,10 +32,10 @@ pub struct LogAdvice {
     /// How records are written to the segment files.
     pub fill: Option<Fill>,
     /// Bytes of log a segment holds, as in
-    /// [`Options::segment_capacity_bytes`](crate::Options::segment_capacity_bytes).
+    /// [`Tuning::segment_capacity_bytes`](crate::Tuning::segment_capacity_bytes).
     pub segment_capacity_bytes: Option<u64>,
     /// How far ahead the process that creates the log makes pages ready, as in
-    /// [`Options::prefault_bytes`](crate::Options::prefault_bytes). It is not stored with the
+    /// [`Tuning::prefault_bytes`](crate::Tuning::prefault_bytes). It is not stored with the
     /// log, so who opens the log later has its own.
     pub prefault_bytes: Option<u64>,
 }

@@ -55,7 +55,7 @@ pub enum Fill {
     /// synchronous writes when they are committed. For framed logs that commit.
     ///
     /// The stage is one file for each segment with records that are not durable, in the log's
-    /// directory: three at most unless [`staged_segments_max`](crate::Options::staged_segments_max)
+    /// directory: three at most unless [`staged_segments_max`](crate::Tuning::staged_segments_max)
     /// says otherwise. Its pages are dropped when all of the segment is durable, so they hardly
     /// ever reach the device. Records that are not committed survive every process, but not a
     /// reboot. The last process to close the log commits everything. Where a mapping is not safe,
@@ -63,8 +63,22 @@ pub enum Fill {
     Staged,
 }
 
+/// Whether opening makes a log, or takes one that is there:
+/// [`Options::create`](crate::Options::create).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Create {
+    /// It takes the log that is there, and makes one where there is none.
+    #[default]
+    IfMissing,
+    /// It makes one, and returns [`ErrorKind::AlreadyExists`] where there is one.
+    New,
+    /// It makes none, and returns [`ErrorKind::NotFound`] where there is none.
+    Never,
+}
+
 /// What an append does when the stage holds as much as it may:
-/// [`Options::on_stage_full`](crate::Options::on_stage_full).
+/// [`Tuning::on_stage_full`](crate::Tuning::on_stage_full).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnStageFull {

@@ -100,7 +100,7 @@ pub enum PathOrigin {
     Measured,
     /// Somebody chose it for this device, and it is stored beside the log.
     Chosen,
-    /// From [`Options::commit_path`](crate::Options::commit_path).
+    /// From [`Tuning::commit_path`](crate::Tuning::commit_path).
     Options,
 }
 

@@ -7,36 +7,41 @@ pub(crate) mod limits;
 pub(crate) mod method;
 pub(crate) mod policy;
 mod text;
+pub(crate) mod tuning;
 
 use std::time::Duration;
 
 use crate::Result;
-use crate::options::advice::AdviceSource;
-use crate::options::choice::{Fill, Layout, OnStageFull, Preallocate};
-use crate::options::commit_path::CommitPath;
+use crate::options::choice::{Create, Fill, Layout, Preallocate};
 use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse, invalid};
 use crate::options::policy::{OnFull, PolicyUpdate};
+use crate::options::tuning::Tuning;
 
-/// How to open a log: a builder.
+/// How to open a log: a builder. It begins with the kind of the log:
 ///
-/// What the program leaves open when it creates a log is taken from what was measured, if the
-/// program says where to find that ([`advice_from`](Options::advice_from)), and else from what is
-/// known of the filesystem.
+/// | kind | for | a record is |
+/// |---|---|---|
+/// | [`wal`](Options::wal) | a database or a queue that commits often | any bytes |
+/// | [`events`](Options::events) | records at the speed of memory | any bytes |
+/// | [`text`](Options::text) | log files for `grep`, `tail -F` and `less` | a line |
+/// | [`mapped_text`](Options::mapped_text) | text at the speed of memory | a line |
 ///
-/// What shapes the files ([`layout`](Options::layout),
-/// [`segment_capacity_bytes`](Options::segment_capacity_bytes),
-/// [`preallocate`](Options::preallocate), [`fill`](Options::fill), [`envelope`](Options::envelope))
-/// is stored when the log is created, and what is stored wins: an opener that leaves these alone
-/// takes what is there, one that asks for something else gets
-/// [`InvalidOption`](crate::ErrorKind::InvalidOption). The other options belong to the process that
-/// opens.
+/// [`Options::default`] takes the log that is there, of whatever kind, and creates one as
+/// [`events`](Options::events) does where there is none.
+///
+/// What shapes the files is stored when the log is created: the kind,
+/// [`envelope`](Options::envelope), and in [`Tuning`] `segment_capacity_bytes`, `preallocate` and
+/// `fill`. What is stored wins: an opener that leaves these alone takes what is there, and one that
+/// asks for something else gets [`InvalidOption`](crate::ErrorKind::InvalidOption). A kind asks for
+/// framed records or for text, and for nothing else of a log that is there. The other options
+/// belong to the process that opens.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = dir.path().join("app.log");
-/// use vellum::{Layout, Options};
+/// use vellum::Options;
 ///
-/// let log = Options::new().layout(Layout::Text).open(&path)?;
+/// let log = Options::text().rotate_bytes(50 << 20).retain_files(10).open(&path)?;
 /// log.append(b"first line\n")?;
 /// # Ok::<(), vellum::Error>(())
 /// ```
@@ -44,123 +49,61 @@ use crate::options::policy::{OnFull, PolicyUpdate};
 #[must_use]
 pub struct Options {
     pub(crate) layout: Option<Layout>,
-    pub(crate) segment_capacity_bytes: Option<u64>,
-    pub(crate) preallocate: Option<Preallocate>,
-    pub(crate) fill: Option<Fill>,
-    /// Whether records are to be staged, if neither the program nor a file says otherwise.
-    pub(crate) is_wal: bool,
-    pub(crate) prefault_bytes: Option<u64>,
-    pub(crate) mapped_bytes_max: Option<u64>,
+    /// How a new log of this kind is filled, if neither the program nor a file says otherwise.
+    pub(crate) fill_of_kind: Option<Fill>,
+    pub(crate) tuning: Tuning,
     pub(crate) mode: Option<u32>,
-    pub(crate) never_create: bool,
+    pub(crate) create: Create,
     /// Does not make the file `lock` either, which somebody may be removing.
     pub(crate) needs_lock: bool,
-    pub(crate) create_new: bool,
     pub(crate) read_only: bool,
-    pub(crate) advice_from: Option<AdviceSource>,
     pub(crate) policy: PolicyUpdate,
     pub(crate) on_full: OnFull,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) staged_segments_max: Option<u64>,
-    pub(crate) on_stage_full: OnStageFull,
-    pub(crate) checkpoint_after_bytes: Option<u64>,
     pub(crate) application_tag: Option<u64>,
     pub(crate) envelope: Option<bool>,
-    pub(crate) commit_path: Option<CommitPath>,
 }
 
 impl Options {
-    /// Options that take an existing log as it is, or create a framed one.
-    pub fn new() -> Options {
-        Options::default()
-    }
-
     /// Options for a write-ahead log: framed and [`Fill::Staged`], with segments of 16 MiB that are
     /// written with zeros ahead of need and recycled when they are trimmed.
     ///
     /// Where a measurement advises another way to fill for such logs, that one is taken, unless
-    /// [`fill`](Options::fill) says which; an existing framed log is taken with the one it has.
+    /// [`Tuning::fill`] says which; an existing framed log is taken with the one it has.
     pub fn wal() -> Options {
-        Options { is_wal: true, ..Options::new().layout(Layout::Framed) }
+        Options::of(Layout::Framed, Some(Fill::Staged))
     }
 
-    /// How records lie in the segments. Default for a new log: [`Layout::Framed`].
-    pub fn layout(mut self, layout: Layout) -> Options {
-        self.layout = Some(layout);
-        self
+    /// Options for a log of records at the speed of memory: framed and [`Fill::Mapped`] where
+    /// mapping is safe, [`Fill::Pwrite`] elsewhere.
+    pub fn events() -> Options {
+        Options::of(Layout::Framed, None)
     }
 
-    /// Bytes of log a segment file holds: a multiple of the page size from 4 KiB to 1 GiB. Default
-    /// for a new log: 64 MiB, or 16 MiB where records are staged.
-    pub fn segment_capacity_bytes(mut self, bytes: u64) -> Options {
-        self.segment_capacity_bytes = Some(bytes);
-        self
+    /// Options for a text log: plain files that every tool can read at any time, for each append is
+    /// one [`pwrite`](Fill::Pwrite) of whole lines and the file holds nothing but text.
+    pub fn text() -> Options {
+        Options::of(Layout::Text, Some(Fill::Pwrite))
     }
 
-    /// How file space is made ready ahead of need. Default: [`Preallocate::Auto`].
-    pub fn preallocate(mut self, preallocate: Preallocate) -> Options {
-        self.preallocate = Some(preallocate);
-        self
-    }
-
-    /// How records are written to the segment files. Default for a new log: [`Fill::Mapped`] where
-    /// mapping is safe, [`Fill::Pwrite`] on filesystems where it is not.
-    pub fn fill(mut self, fill: Fill) -> Options {
-        self.fill = Some(fill);
-        self
-    }
-
-    /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of 4096, at
-    /// least one page. Default: 1 MiB, or a segment where that is less. In a framed log, space
-    /// further ahead is made ready for long records: 256 of them, up to 16 MiB.
+    /// Options for a text log at the speed of memory: [`Fill::Mapped`] where mapping is safe.
     ///
-    /// Of a text log this is the most, because other tools see what is ready as NULs behind the
-    /// text: it starts with 16 KiB, and doubles while that lasts for less than a millisecond. So a
-    /// mapped text log that is written slowly has 32 KiB of them at most, and none once it is
-    /// closed; one that is filled by [`Fill::Pwrite`] has none.
-    pub fn prefault_bytes(mut self, bytes: u64) -> Options {
-        self.prefault_bytes = Some(bytes);
-        self
+    /// While a process has it open for writing, the newest file has NULs behind the text: `grep`
+    /// takes it for binary, and `tail -F` may miss lines. They are cut off when the last process
+    /// closes the log, and stay where it did not.
+    pub fn mapped_text() -> Options {
+        Options::of(Layout::Text, None)
     }
 
-    /// Address space this process may use for mapped segments, in bytes. Default: 256 MiB. At
-    /// least one segment is always mapped, and one more for each append in progress at the same
-    /// moment; the log's length plays no part.
-    pub fn mapped_bytes_max(mut self, bytes: u64) -> Options {
-        self.mapped_bytes_max = Some(bytes);
-        self
+    /// Options for a log of this layout that is filled so.
+    pub(crate) fn of(layout: Layout, fill: Option<Fill>) -> Options {
+        Options { layout: Some(layout), fill_of_kind: fill, ..Options::default() }
     }
 
-    /// Segments that may hold records which are not durable, in a [staged](Fill::Staged) log.
-    /// Default: 3, at least 2. The append that needs one more commits first, or gets the error that
-    /// [`on_stage_full`](Options::on_stage_full) chooses.
-    ///
-    /// What nobody can commit yet, because somebody is in the middle of an append before it, does
-    /// not count, nor does the room that a commit needs for itself. Belongs to this process: each
-    /// keeps to its own limit.
-    pub fn staged_segments_max(mut self, segments: u64) -> Options {
-        self.staged_segments_max = Some(segments);
-        self
-    }
-
-    /// What an append does when [`staged_segments_max`](Options::staged_segments_max) segments hold
-    /// records that are not durable. Default: [`OnStageFull::Commit`].
-    pub fn on_stage_full(mut self, answer: OnStageFull) -> Options {
-        self.on_stage_full = answer;
-        self
-    }
-
-    /// Bytes of log behind the checkpoint after which the next one is
-    /// [due](crate::Checkpoint::is_due). 0 is never, the default.
-    ///
-    /// The log makes no checkpoint by itself: only its user knows what to keep. It says when it is
-    /// time ([`Checkpoint::is_due`](crate::Checkpoint::is_due),
-    /// [`Checkpoint::event`](crate::Checkpoint::event)), so that neither the recovery nor
-    /// the log grows without limit. Counted from where the checkpoint lies, in bytes of log with
-    /// headers and padding, whoever wrote them. Belongs to this process. A text log has no
-    /// checkpoint, and nothing is ever due in it.
-    pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Options {
-        self.checkpoint_after_bytes = Some(bytes);
+    /// How fast the log is, and how much memory and disk it uses. What `tuning` leaves out stays as
+    /// it was said before.
+    pub fn tuning(mut self, tuning: Tuning) -> Options {
+        self.tuning = tuning.or(self.tuning);
         self
     }
 
@@ -195,22 +138,6 @@ impl Options {
         self
     }
 
-    /// How this process brings commit groups to the device, in a [staged](Fill::Staged) log.
-    /// Default: what was stored for this device
-    /// ([`CommitPath::store_chosen`](crate::CommitPath::store_chosen)), and else what is known of
-    /// it.
-    ///
-    /// # Durability
-    ///
-    /// A block that is smaller than the device's physical sector makes the device read, change and
-    /// write the sector. A power cut in the middle may destroy durable records beside those that
-    /// are written. The default never does that; this does what it is told. A block that the
-    /// filesystem does not take is made larger.
-    pub fn commit_path(mut self, path: CommitPath) -> Options {
-        self.commit_path = Some(path);
-        self
-    }
-
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
     /// get the matching search bits; who may not write may not lock out those who may.
     ///
@@ -225,15 +152,10 @@ impl Options {
         self
     }
 
-    /// Whether to create the log when there is none. Default: yes.
-    pub fn create(mut self, create: bool) -> Options {
-        self.never_create = !create;
-        self
-    }
-
-    /// Whether there must not be a log yet. Default: no.
-    pub fn create_new(mut self, create_new: bool) -> Options {
-        self.create_new = create_new;
+    /// Whether a log is made where there is none, and taken where there is one. Default:
+    /// [`Create::IfMissing`].
+    pub fn create(mut self, create: Create) -> Options {
+        self.create = create;
         self
     }
 
@@ -245,23 +167,7 @@ impl Options {
 
     /// Whether a log is made where there is none.
     pub(crate) fn may_create(&self) -> bool {
-        !self.never_create || self.create_new
-    }
-
-    /// Where to find what was measured for the directory of a new log. Default: nowhere.
-    ///
-    /// `source` is asked when a log is created, with the path of its directory, which need not
-    /// exist; that of the crate `vellum-advice` finds the nearest `vellum.toml` above:
-    /// `Options::new().advice_from(vellum_advice::nearest)`. Its error is that of opening.
-    ///
-    /// The advice is taken whole: its `wal` for a log that would be staged, its `log` for any
-    /// other. It fills in what the program did not say. A value that does not go with what the
-    /// program says is passed over, such as recycled files for a text log; and so is
-    /// [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
-    /// changed, and the source is not asked.
-    pub fn advice_from(mut self, source: AdviceSource) -> Options {
-        self.advice_from = Some(source);
-        self
+        self.create != Create::Never
     }
 
     /// How long this process's appends, commits and other calls on the open log wait for another
@@ -280,23 +186,24 @@ impl Options {
 
     /// Refuses values that are out of range, whatever the log holds.
     pub(crate) fn check(&self) -> Result<()> {
-        if let Some(bytes) = self.segment_capacity_bytes {
+        if let Some(bytes) = self.tuning.segment_capacity_bytes {
             check_segment_capacity(bytes)?;
         }
-        if let Some(bytes) = self.prefault_bytes {
+        if let Some(bytes) = self.tuning.prefault_bytes {
             check_prefault(bytes)?;
         }
-        if let Some(segments) = self.staged_segments_max.filter(|segments| *segments < 2) {
+        if let Some(segments) = self.tuning.staged_segments_max.filter(|segments| *segments < 2) {
             return Err(invalid(format!(
                 "\0staged_segments_max\0 is {segments}, and must be at least 2: the next segment is \
                  made ready before the last one is full"
             )));
         }
-        self.commit_path.map_or(Ok(()), |path| path.check())?;
+        self.tuning.commit_path.map_or(Ok(()), |path| path.check())?;
         if self.application_tag == Some(0) {
             return Err(invalid("\0application_tag\0 is 0, which stands for none; choose another"));
         }
-        let shows = matches!(self.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
+        let shows =
+            matches!(self.tuning.preallocate, Some(Preallocate::Recycle | Preallocate::Zeros));
         if self.layout == Some(Layout::Text) && shows {
             return Err(invalid(
                 "the files of a text log hold nothing but text, so they can be neither recycled \
@@ -315,7 +222,7 @@ impl Options {
                  choose \0layout\0 framed, or leave out \0envelope\0",
             ));
         }
-        check_sparse(self.preallocate, self.fill)?;
+        check_sparse(self.tuning.preallocate, self.tuning.fill)?;
         self.policy.check()?;
         if let Some(mode) = self.mode
             && (mode & !0o777 != 0 || mode & 0o600 != 0o600)
@@ -327,9 +234,9 @@ impl Options {
         Ok(())
     }
 
-    /// The way to fill that the program asks for, by name or by asking for a write-ahead log.
+    /// The way to fill that the program asks for, by name or by the kind of the log.
     pub(crate) fn wanted_fill(&self) -> Option<Fill> {
-        self.fill.or(self.is_wal.then_some(Fill::Staged))
+        self.tuning.fill.or(self.fill_of_kind)
     }
 }
 
@@ -351,17 +258,27 @@ mod tests {
     #[test]
     fn values_out_of_range_are_refused_with_what_would_be_right() {
         for options in [
-            Options::new().segment_capacity_bytes(5000),
-            Options::new().segment_capacity_bytes(0),
-            Options::new().segment_capacity_bytes(2 << 30),
-            Options::new().prefault_bytes(100),
-            Options::new().layout(Layout::Text).preallocate(Preallocate::Recycle),
-            Options::new().layout(Layout::Text).preallocate(Preallocate::Zeros),
-            Options::new().preallocate(Preallocate::Sparse).fill(Fill::Mapped),
-            Options::new().mode(0o444),
-            Options::new().layout(Layout::Text).envelope(true),
+            Options::events().tuning(Tuning::new().segment_capacity_bytes(5000)),
+            Options::events().tuning(Tuning::new().segment_capacity_bytes(0)),
+            Options::events().tuning(Tuning::new().segment_capacity_bytes(2 << 30)),
+            Options::events().tuning(Tuning::new().prefault_bytes(100)),
+            Options::text().tuning(Tuning::new().preallocate(Preallocate::Recycle)),
+            Options::text().tuning(Tuning::new().preallocate(Preallocate::Zeros)),
+            Options::text().tuning(Tuning::new().fill(Fill::Staged)),
+            Options::events()
+                .tuning(Tuning::new().preallocate(Preallocate::Sparse).fill(Fill::Mapped)),
+            Options::events().mode(0o444),
+            Options::text().envelope(true),
         ] {
             assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption);
         }
+    }
+
+    #[test]
+    fn what_tuning_leaves_out_stays() {
+        let options = Options::wal().tuning(Tuning::new().prefault_bytes(1 << 20));
+        let options = options.tuning(Tuning::new().mapped_bytes_max(1 << 30).prefault_bytes(4096));
+        let tuning = options.tuning;
+        assert_eq!((tuning.prefault_bytes, tuning.mapped_bytes_max), (Some(4096), Some(1 << 30)));
     }
 }

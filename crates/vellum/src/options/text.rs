@@ -22,11 +22,11 @@ impl Options {
     /// 0 is no limit but the segment's capacity. Default for a new log: no limit.
     ///
     /// A new log for which this is chosen, and no
-    /// [`segment_capacity_bytes`](Options::segment_capacity_bytes), has segments of 16 times this,
-    /// from 16 MiB to 1 GiB, so that there is room for a change and for a long line. A line that
-    /// is longer than this has a file of its own, and is cut over several only where it is longer
-    /// than a segment. Where a segment is full before the limit, the log goes on in a file whose
-    /// name ends in `-more.log`, and the limit is for both together.
+    /// [`segment_capacity_bytes`](crate::Tuning::segment_capacity_bytes), has segments of 16 times
+    /// this, from 16 MiB to 1 GiB, so that there is room for a change and for a long line. A line
+    /// that is longer than this has a file of its own, and is cut over several only where it is
+    /// longer than a segment. Where a segment is full before the limit, the log goes on in a file
+    /// whose name ends in `-more.log`, and the limit is for both together.
     ///
     /// This option and the six that follow are the log's [`Policy`](crate::stat::Policy): they are
     /// stored with it, what is said here replaces what is stored, for every process that has the
@@ -131,7 +131,7 @@ impl Options {
     pub(crate) fn with_room_to_rotate(&self) -> Options {
         let mut options = self.clone();
         if let Some(bytes) = self.policy.rotate_bytes.filter(|bytes| *bytes != 0) {
-            options.segment_capacity_bytes.get_or_insert_with(|| {
+            options.tuning.segment_capacity_bytes.get_or_insert_with(|| {
                 let page = (rustix::param::page_size() as u64).max(CAPACITY_UNIT_BYTES);
                 let wanted = bytes.saturating_mul(ROTATIONS_PER_SEGMENT);
                 wanted

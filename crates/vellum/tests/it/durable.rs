@@ -27,7 +27,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vellum::{Fill, Layout, Options};
+use vellum::{Fill, Layout, Options, Tuning};
 
 use crate::support::crc::seal_control_header;
 use crate::support::{child::Role, copy_log, memory_scratch, place};
@@ -47,7 +47,10 @@ pub(crate) const ROLES: &[Role] = &[
 
 /// Every way to fill, with a layout it is for, and small segments.
 pub(crate) fn kinds() -> [Options; 5] {
-    let of = |layout, fill| Options::new().layout(layout).fill(fill).segment_capacity_bytes(16384);
+    let of = |layout, fill| {
+        vellum::internal::options(layout)
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(16384))
+    };
     [
         of(Layout::Framed, Fill::Staged),
         of(Layout::Framed, Fill::Mapped),
@@ -59,7 +62,7 @@ pub(crate) fn kinds() -> [Options; 5] {
 
 /// A small log that stages its records.
 fn staged() -> Options {
-    Options::wal().segment_capacity_bytes(16384)
+    Options::wal().tuning(Tuning::new().segment_capacity_bytes(16384))
 }
 
 /// The files of a log as they are now, as another boot would find them: without the stage, which

@@ -120,11 +120,11 @@ fn golden_logs_are_read_in_another_boot_and_go_on() {
             if has_control {
                 add_control_of_another_boot(&place(&dir), expected.control_len);
             }
-            let log = Options::new().open(place(&dir)).unwrap();
+            let log = Options::default().open(place(&dir)).unwrap();
             assert_is_as_expected(&log, &expected, &what);
             let lsn = log.append_durable(b"one more\n").unwrap();
             drop(log);
-            let log = Options::new().open(place(&dir)).unwrap();
+            let log = Options::default().open(place(&dir)).unwrap();
             let found = records_of(&log);
             assert_eq!(found[..expected.records.len()], expected.records, "{what}: reopened");
             assert_eq!(found.last().unwrap().lsn, lsn.get(), "{what}");
@@ -140,7 +140,7 @@ fn golden_logs_are_read_by_who_may_not_write_and_stay_as_they_are() {
         let expected = expectation_of(&name);
         let dir = scratch();
         copy_log(&golden_directory(&name), &place(&dir));
-        let opened = Options::new().read_only(true).open(place(&dir));
+        let opened = Options::default().read_only(true).open(place(&dir));
         if name.contains("/cut-") {
             // Who may only read cannot finish it, and is told so.
             assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Busy), "{name}");

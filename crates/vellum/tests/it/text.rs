@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use vellum::{Layout, Log, Options};
+use vellum::{Log, Options};
 
 use crate::support::child::Role;
 use crate::support::segment_files;
@@ -32,7 +32,7 @@ pub(crate) const ROLES: &[Role] = &[
 
 /// Options of a text log that goes on in a new file after so many bytes.
 fn rotating(bytes: u64) -> Options {
-    Options::new().layout(Layout::Text).rotate_bytes(bytes)
+    Options::mapped_text().rotate_bytes(bytes)
 }
 
 /// A line of `len` bytes with its newline, that tells its number.

@@ -29,7 +29,7 @@ impl Default {
     /// Why there can be no log here.
     pub(super) fn of(dir: &Path, options: &Options) -> Result<Default> {
         let fill = |options: &Options| try_log(dir, options).map_err(Error::failed);
-        Ok(Default { fill: fill(options)?, maps: fill(&Options::new())? == Fill::Mapped })
+        Ok(Default { fill: fill(options)?, maps: fill(&Options::default())? == Fill::Mapped })
     }
 
     /// The default, and then those of `others` that are something else.

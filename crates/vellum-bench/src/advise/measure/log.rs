@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use vellum::{Fill, Options, Preallocate};
+use vellum::{Fill, Options, Preallocate, Tuning};
 
 use super::Field;
 use super::default::Default;
@@ -69,7 +69,7 @@ impl LogField {
             return Err(Error::no_space("there is too little space for logs"));
         }
         let processes = u32::try_from(2 * cores).unwrap_or(u32::MAX).clamp(2, 4);
-        let default = Default::of(&dir, &Options::new())?;
+        let default = Default::of(&dir, &Options::default())?;
         let ways = default.and(&OTHERS);
         Ok(LogField {
             default,
@@ -88,9 +88,9 @@ impl LogField {
     }
 
     fn options(&self, way: usize) -> Options {
-        let mut options = Options::new();
+        let mut options = Options::default();
         if let Some(bytes) = self.shorter_segments() {
-            options = options.segment_capacity_bytes(bytes);
+            options = options.tuning(Tuning::new().segment_capacity_bytes(bytes));
         }
         self.ways[way].on(options)
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use vellum::{Fill, Options, Preallocate};
+use vellum::{Fill, Options, Preallocate, Tuning};
 
 use super::Field;
 use super::default::Default;
@@ -97,7 +97,7 @@ impl WalField {
 }
 
 fn options(way: LogWay, segment_bytes: u64) -> Options {
-    way.on(Options::wal().segment_capacity_bytes(segment_bytes))
+    way.on(Options::wal().tuning(Tuning::new().segment_capacity_bytes(segment_bytes)))
 }
 
 impl Field for WalField {

@@ -8,7 +8,7 @@ fn document(cases: Vec<Case>) -> Report {
     Report {
         format: 1,
         suite: "write".into(),
-        conditions: Conditions::now(Path::new("/"), &vellum::Options::new()),
+        conditions: Conditions::now(Path::new("/"), &vellum::Options::default()),
         rounds: 3,
         warnings: Vec::new(),
         cases,

@@ -50,7 +50,7 @@ mod tests {
     }
 
     fn reason_of(setting: Setting) -> Option<String> {
-        reason(setting, &*WayName::Direct.way(&vellum::Options::new()))
+        reason(setting, &*WayName::Direct.way(&vellum::Options::default()))
     }
 
     #[test]

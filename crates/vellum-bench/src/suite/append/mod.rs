@@ -61,7 +61,7 @@ impl Config {
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::usual(),
             others: Vec::new(),
-            vellum: vellum::Options::new(),
+            vellum: vellum::Options::default(),
             limit: Duration::from_secs(600),
         }
     }

@@ -120,7 +120,7 @@ impl Prepared for DamagedLog {
 
 /// The contents of a log after 4 × 100 × 128 B, changed by `damage`, must be refused.
 fn refused(name: WayName, damage: fn(&Path)) -> String {
-    let way = Damaged { good: name.way(&vellum::Options::new()), damage };
+    let way = Damaged { good: name.way(&vellum::Options::default()), damage };
     let dir = tempfile::tempdir().unwrap();
     let result = round::measure(&way, &Setting::new(4, 100, 128), dir.path(), LIMIT);
     result.unwrap_err().to_string()
@@ -134,7 +134,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 
 #[test]
 fn an_undamaged_log_is_accepted() {
-    let way = Damaged { good: WayName::Write.way(&vellum::Options::new()), damage: |_| {} };
+    let way = Damaged { good: WayName::Write.way(&vellum::Options::default()), damage: |_| {} };
     let dir = tempfile::tempdir().unwrap();
     round::measure(&way, &Setting::new(4, 100, 128), dir.path(), LIMIT).unwrap();
 }
@@ -177,7 +177,7 @@ fn a_file_with_records_out_of_order_is_refused() {
 #[test]
 fn dirt_in_the_padding_of_a_direct_log_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let direct = WayName::Direct.way(&vellum::Options::new());
+    let direct = WayName::Direct.way(&vellum::Options::default());
     if direct.probe(dir.path()).is_ok() {
         let dirt = |path: &Path| edit(path, |bytes| bytes[4096 * 3 + 4000] = b'x');
         assert!(refused(WayName::Direct, dirt).contains("1 torn"));

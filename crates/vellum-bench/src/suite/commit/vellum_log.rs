@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vellum::{Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options};
 
 use super::contender::{Cell, Committer, Contender, Prepared, Session};
 use crate::error::Result;
@@ -34,7 +34,7 @@ impl Contender for Vellum {
     fn prepare(&self, dir: &Path, cell: &Cell) -> Result<Box<dyn Prepared>> {
         let dir = dir.join("log");
         let log =
-            self.options.clone().create_new(true).open(&dir).map_err(|error| failed(&error))?;
+            self.options.clone().create(Create::New).open(&dir).map_err(|error| failed(&error))?;
         let ahead_bytes = self.is_prepared.then(|| {
             let framed = Cell { bytes: cell.bytes + FRAME_BYTES, ..*cell };
             framed.bytes_max(BLOCK_BYTES)
@@ -54,7 +54,11 @@ struct VellumLog {
 
 impl VellumLog {
     fn open_log(&self) -> Result<Log> {
-        self.options.clone().create(false).open(&self.dir).map_err(|error| failed(&error))
+        self.options
+            .clone()
+            .create(vellum::Create::Never)
+            .open(&self.dir)
+            .map_err(|error| failed(&error))
     }
 
     fn make_ready(&self, log: &Log) -> Result<()> {

@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
-use vellum::{Layout, Log, Options, Reader};
+use vellum::internal::with_layout;
+use vellum::{Create, Layout, Log, Options, Reader};
 
 use super::LatencyWay;
 use crate::error::{Context, Result};
@@ -105,11 +106,11 @@ impl Channel {
     }
 
     fn open_wal(&self) -> Result<Log> {
-        Options::wal().create(false).open(&self.dir).map_err(|error| failed(&error))
+        Options::wal().create(Create::Never).open(&self.dir).map_err(|error| failed(&error))
     }
 
     fn log_reader(&self, layout: Layout) -> Result<Box<dyn Follower>> {
-        let options = self.options.clone().layout(layout).create(false);
+        let options = with_layout(self.options.clone(), layout).create(Create::Never);
         // As one who may write: who may only read is not woken.
         let log = options.open(&self.dir).map_err(|error| failed(&error))?;
         let reader = log.reader(log.begin()).map_err(|error| failed(&error))?;

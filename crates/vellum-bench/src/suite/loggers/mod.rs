@@ -66,7 +66,7 @@ impl Config {
             records: 400_000,
             cases: Vec::new(),
             others: Vec::new(),
-            vellum: vellum::Options::new(),
+            vellum: vellum::Options::default(),
             limit: Duration::from_secs(120),
         }
     }

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use vellum::{Layout, Log, Options};
+use vellum::internal::with_layout;
+use vellum::{Create, Layout, Log, Options};
 
 use super::contender::{Contender, Kept, Logger, Session, VELLUM_DIR};
 use crate::error::{Context, Result};
@@ -26,7 +27,7 @@ impl Contender for VellumText {
     }
 
     fn open(&self, dir: &Path, _bytes: usize) -> Result<Box<dyn Logger>> {
-        let options = self.options.clone().layout(Layout::Text).create_new(true);
+        let options = with_layout(self.options.clone(), Layout::Text).create(Create::New);
         let log = options.open(dir.join(VELLUM_DIR)).map_err(|error| failed(&error))?;
         Ok(Box::new(TextLog { log }))
     }

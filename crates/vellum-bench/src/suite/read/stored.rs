@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memchr;
-use vellum::{Layout, Log, Options};
+use vellum::{Create, Layout, Log, Options};
 
 use super::Load;
 use crate::error::{Context, Error, Result};
@@ -87,7 +87,7 @@ impl Stored {
 
     /// Opens the copy for writing, which recovers it.
     pub(super) fn recover(&mut self) -> Result<()> {
-        let log = Options::new().create(false).open(&self.path).map_err(failed)?;
+        let log = Options::default().create(Create::Never).open(&self.path).map_err(failed)?;
         if log.recovery().is_none() {
             return Err(Error::failed("the log was opened without recovery"));
         }
@@ -152,12 +152,12 @@ pub(super) fn failed(error: vellum::Error) -> Error {
 }
 
 fn options(layout: Layout) -> Options {
-    Options::new().layout(layout)
+    vellum::internal::options(layout)
 }
 
 /// Writes the records and returns where each of them is.
 fn write_log(path: &Path, layout: Layout, load: Load) -> Result<Vec<u64>> {
-    let log = options(layout).create(true).open(path).map_err(failed)?;
+    let log = options(layout).open(path).map_err(failed)?;
     let mut records = Records::new(0, load.bytes);
     let append = |_| log.append(records.next_record()).map(|lsn| lsn.get()).map_err(failed);
     (0..load.records()).map(append).collect()

@@ -85,7 +85,7 @@ impl Config {
             duration: Duration::from_secs(20),
             bytes_max: None,
             kept_bytes: None,
-            vellum: vellum::Options::new(),
+            vellum: vellum::Options::default(),
         }
     }
 

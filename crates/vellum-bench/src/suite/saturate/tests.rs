@@ -3,6 +3,7 @@
 use super::*;
 use crate::Silent;
 use crate::error::ErrorKind;
+use vellum::Tuning;
 
 /// Many generations in a short time, and little of each log is kept.
 fn small(dir: &std::path::Path) -> Config {
@@ -13,7 +14,8 @@ fn small(dir: &std::path::Path) -> Config {
     config.duration = Duration::from_millis(1500);
     config.kept_bytes = Some(KEPT_BYTES_MIN);
     config.bytes_max = Some(256 << 20);
-    config.vellum = vellum::Options::new().segment_capacity_bytes(4 << 20);
+    config.vellum =
+        vellum::Options::default().tuning(Tuning::new().segment_capacity_bytes(4 << 20));
     config
 }
 

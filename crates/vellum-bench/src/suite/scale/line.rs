@@ -184,7 +184,7 @@ fn exchange(word: &AtomicU64, count: u64) {
 
 /// Nanoseconds for each record of all processes, each bound to a core.
 fn append_bound(way: WayName, setting: Setting, cores: &[usize], dir: &Path) -> Result<f64> {
-    let prepared = way.way(&vellum::Options::new()).prepare(dir, &setting)?;
+    let prepared = way.way(&vellum::Options::default()).prepare(dir, &setting)?;
     settle(dir)?;
     let race = race(setting.processes, LIMIT, &|runner| {
         bind(runner, cores)?;

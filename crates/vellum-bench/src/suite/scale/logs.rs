@@ -34,7 +34,7 @@ pub(super) fn measure(entry: Entry, records: u64, dir: &Path) -> Result<Vec<f64>
 fn one_turn(entry: Entry, setting: Setting, dir: &Path) -> Result<Vec<f64>> {
     limits::raise()?;
     let Entry { way, count } = entry;
-    let way = way.way(&vellum::Options::new());
+    let way = way.way(&vellum::Options::default());
     let make = |index| way.prepare(&subdirectory(dir, index)?, &setting);
     let made = (0..count).map(make).collect::<Result<Vec<_>>>()?;
     let mut records: Vec<Records> = (0..count).map(|_| Records::new(0, RECORD_BYTES)).collect();

@@ -88,7 +88,7 @@ pub(super) fn measure(entry: Entry, records: u64, dir: &Path) -> Result<Vec<f64>
     let Entry { way, count } = entry;
     let setting = Setting::new(count, (records / u64::from(count)).max(1), RECORD_BYTES);
     let is_log = super::segments::layout(way);
-    let prepared = way.way(&vellum::Options::new()).prepare(dir, &setting)?;
+    let prepared = way.way(&vellum::Options::default()).prepare(dir, &setting)?;
     settle(dir)?;
     // One word more than processes: the last one gives its turn to nobody.
     let words = Shared::<Words>::new(count as usize + 1)?;
@@ -161,7 +161,7 @@ fn storm(count: u32, prepared: &dyn Prepared) -> Result<f64> {
 /// Nanoseconds that a reader takes to see how far it may read.
 fn look_at_end(layout: vellum::Layout, dir: &Path) -> Result<f64> {
     const LOOKS: u32 = 10_000;
-    let log = crate::ways::vellum_log::open_read_only(&vellum::Options::new(), layout, dir)?;
+    let log = crate::ways::vellum_log::open_read_only(&vellum::Options::default(), layout, dir)?;
     let ((), nanos) = timed(|| {
         for _ in 0..LOOKS {
             black_box(black_box(&log).published());

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Signal, getpid, kill_process};
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Create, Layout, Log, Lsn, Options, Tuning};
 
 use super::taken::Taken;
 use super::{Entry, Figure, LIMIT, timed};
@@ -111,7 +111,8 @@ impl Life {
     }
 
     fn options(&self) -> Options {
-        let options = Options::new().layout(self.layout).segment_capacity_bytes(CAPACITY_BYTES);
+        let options = vellum::internal::options(self.layout)
+            .tuning(Tuning::new().segment_capacity_bytes(CAPACITY_BYTES));
         match self.layout {
             Layout::Text => options.rotate_bytes(RECORDS_PER_SEGMENT * RECORD_BYTES as u64),
             _ => options,
@@ -119,12 +120,12 @@ impl Life {
     }
 
     fn open(&self) -> Result<Log> {
-        self.options().create(false).open(&self.dir).map_err(failed)
+        self.options().create(Create::Never).open(&self.dir).map_err(failed)
     }
 
     /// Returns where each record is.
     fn write(&self) -> Result<Vec<Lsn>> {
-        let log = self.options().create(true).open(&self.dir).map_err(failed)?;
+        let log = self.options().open(&self.dir).map_err(failed)?;
         let mut records = Records::new(0, RECORD_BYTES);
         (0..self.records).map(|_| log.append(records.next_record()).map_err(failed)).collect()
     }

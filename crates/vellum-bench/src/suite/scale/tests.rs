@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::progress::Silent;
+use vellum::{Create, Tuning};
 
 fn small(dir: &Path) -> Config {
     let mut config = Config::quick(dir);
@@ -71,8 +72,8 @@ fn a_line_is_found_by_as_few_calls_among_many_files_as_among_few() {
 fn calls_per_read(files: u64) -> f64 {
     const READS: u64 = 200;
     let dir = tempfile::tempdir().unwrap();
-    let options = vellum::Options::new().layout(vellum::Layout::Text).segment_capacity_bytes(4096);
-    let log = options.create(true).open(dir.path().join("log")).unwrap();
+    let options = vellum::Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096));
+    let log = options.open(dir.path().join("log")).unwrap();
     let line = [&[b'x'; 2999], &b"\n"[..]].concat();
     let places: Vec<vellum::Lsn> = (0..files).map(|_| log.append(&line).unwrap()).collect();
     // Before the first line no newline is looked for, and the newest file is known.
@@ -94,8 +95,8 @@ fn a_text_log_is_recovered_by_a_few_calls_for_each_file() {
     const FILES: u64 = 200;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("log");
-    let options = vellum::Options::new().layout(vellum::Layout::Text).segment_capacity_bytes(4096);
-    let log = options.clone().create(true).open(&path).unwrap();
+    let options = vellum::Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096));
+    let log = options.clone().open(&path).unwrap();
     let line = [&[b'x'; 2999], &b"\n"[..]].concat();
     for _ in 0..FILES {
         log.append(&line).unwrap();
@@ -104,7 +105,7 @@ fn a_text_log_is_recovered_by_a_few_calls_for_each_file() {
     std::fs::remove_file(path.join("control")).unwrap();
     let calls = crate::trace::syscalls_per_record(LIMIT, &|stretch| {
         stretch.begin();
-        let log = options.clone().create(false).open(&path).unwrap();
+        let log = options.clone().create(Create::Never).open(&path).unwrap();
         stretch.end(FILES);
         assert!(log.recovery().is_some());
         Ok(())
@@ -118,14 +119,14 @@ fn a_text_log_is_recovered_by_a_few_calls_for_each_file() {
 fn a_log_of_many_segments_is_joined_by_as_few_calls_as_one_of_few() {
     let calls = |segments: u64| {
         let dir = tempfile::tempdir().unwrap();
-        let options = vellum::Options::new().segment_capacity_bytes(4096);
-        let log = options.clone().create(true).open(dir.path().join("log")).unwrap();
+        let options = vellum::Options::default().tuning(Tuning::new().segment_capacity_bytes(4096));
+        let log = options.clone().open(dir.path().join("log")).unwrap();
         for _ in 0..segments {
             log.append(&[b'x'; 3000]).unwrap();
         }
         let work = |stretch: &crate::trace::Stretch| {
             stretch.begin();
-            let joined = options.clone().create(false).open(dir.path().join("log"));
+            let joined = options.clone().create(Create::Never).open(dir.path().join("log"));
             stretch.end(1);
             joined.map(drop).map_err(|error| crate::ways::vellum_log::failed(&error))
         };

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
-use vellum::{Log, Lsn, Options};
+use vellum::{Create, Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::stdio;
 
@@ -25,7 +25,7 @@ const MIDDLE: u64 = u64::MAX;
 
 /// The child: appends and reports.
 pub(super) fn run(args: &DemoWriterArgs) -> Result<Outcome> {
-    let log = Options::new().create(false).open(&args.log)?;
+    let log = Options::default().create(Create::Never).open(&args.log)?;
     let corpus = Corpus::new(log.layout());
     let mut reports = stdio::stdout();
     reports.write_all(&READY.to_ne_bytes())?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use vellum::{ErrorKind, Log, Lsn, Options};
+use vellum::{Create, ErrorKind, Log, Lsn, Options};
 
 use super::table::Keeps;
 use crate::payload::{self, Payload};
@@ -52,7 +52,7 @@ pub(crate) fn check(
 }
 
 fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), String> {
-    let log = match Options::new().create(false).open(path) {
+    let log = match Options::default().create(Create::Never).open(path) {
         Ok(log) => log,
         Err(_) if keeps == Keeps::Rest => return Ok(()),
         // Nobody has come so far as to make one.
@@ -70,7 +70,7 @@ fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Stri
     holds(&log, shape, owed, keeps)?;
     let lsn = log.append_durable(LAST).map_err(|error| format!("it does not go on: {error}"))?;
     drop(log);
-    let log = Options::new().create(false).open(path);
+    let log = Options::default().create(Create::Never).open(path);
     let log = log.map_err(|error| format!("it does not open again: {error}"))?;
     holds(&log, shape, owed, keeps).map_err(|fault| format!("opened again: {fault}"))?;
     match log.read_at(lsn) {

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use clap::Args;
-use vellum::{Cursor, Error, ErrorKind, Log, Lsn, Options, Reader};
+use vellum::{Create, Cursor, Error, ErrorKind, Log, Lsn, Options, Reader};
 
 use super::writer::{say, say_error};
 use crate::payload::{self, Payload};
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ReaderArgs) -> anyhow::Result<()> {
 }
 
 fn follow(args: &ReaderArgs, is_over: impl Fn() -> bool) -> vellum::Result<()> {
-    let log = Options::new().create(false).open(&args.log)?;
+    let log = Options::default().create(Create::Never).open(&args.log)?;
     let cursor = log.cursor(NAME, Lsn::ZERO)?;
     let mut reader = cursor.reader()?;
     loop {

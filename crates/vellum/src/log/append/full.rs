@@ -43,7 +43,7 @@ impl Append<'_> {
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append(self, parts: &[&[u8]]) -> Result<Lsn> {
-        if self.core.tuning.on_full == OnFull::Drop {
+        if self.core.choices.on_full == OnFull::Drop {
             return self.append_or_drop(parts);
         }
         match self.append_once(parts) {
@@ -87,7 +87,7 @@ impl Append<'_> {
             return Err(error);
         }
         retention::apply(self.core.writer()?);
-        match self.core.tuning.on_full {
+        match self.core.choices.on_full {
             OnFull::Block => self.with_space(|| self.append_once(parts)),
             // Who drops does not come here.
             OnFull::Error | OnFull::Drop => Err(error),
@@ -137,7 +137,7 @@ impl Append<'_> {
             let seen = words.removals();
             match attempt() {
                 Err(error)
-                    if self.core.tuning.on_full == OnFull::Block
+                    if self.core.choices.on_full == OnFull::Block
                         && is_full(&error)
                         && !wait::is_over(until) =>
                 {
@@ -155,7 +155,7 @@ impl Append<'_> {
     /// Whether a commit makes space for what was refused with `error`.
     fn may_commit_first(self, error: &Error) -> bool {
         let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
-        is_stage_full && self.core.tuning.on_stage_full == OnStageFull::Commit
+        is_stage_full && self.core.choices.on_stage_full == OnStageFull::Commit
     }
 
     /// Writes the line that tells of dropped records, if one is due.
@@ -247,11 +247,11 @@ mod tests {
     use super::*;
     use crate::log::open::enter;
     use crate::log::state::core::Core;
-    use crate::{Layout, Options};
+    use crate::{Options, Tuning};
 
     /// A log in which one was killed who had to tell of three records and had `line` so far.
     fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> Core {
-        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
+        let options = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096));
         let log = enter::open(&dir.path().join("log"), &options).unwrap();
         let text = Text { parts: &[line.as_bytes()], len: line.len() as u64, records: 1 };
         let at = Append::of(&log).append_bytes(text).unwrap();

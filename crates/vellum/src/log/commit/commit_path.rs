@@ -73,7 +73,7 @@ impl Surroundings {
 /// How a staged log in `dir` commits.
 pub(crate) fn choose(dir: &Dir, filesystem: Filesystem, options: &Options) -> CommitPath {
     let surroundings = Surroundings::of(dir, filesystem);
-    decide(&surroundings, options.commit_path, stored(dir).as_ref()).0
+    decide(&surroundings, options.tuning.commit_path, stored(dir).as_ref()).0
 }
 
 /// The path, and where it comes from. A pure function, so that tests can give it any device.
@@ -116,7 +116,7 @@ pub(crate) fn stat(core: &Core) -> Option<CommitPathStat> {
     core.commits.stage.as_ref()?;
     let here = Surroundings::of(&core.dir, core.ready.filesystem);
     let stored = stored(&core.dir);
-    let (_, origin) = decide(&here, core.tuning.options.commit_path, stored.as_ref());
+    let (_, origin) = decide(&here, core.choices.options.tuning.commit_path, stored.as_ref());
     let is_stored = matches!(origin, PathOrigin::Measured | PathOrigin::Chosen);
     let stored_at = stored.as_ref().filter(|_| is_stored).map(|stored| moment(stored.at));
     Some(CommitPathStat {

@@ -32,7 +32,7 @@ impl Log {
     /// # Cost
     ///
     /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
-    /// `pwrite`. Every [`prefault_bytes`](crate::Options::prefault_bytes) one of the writers
+    /// `pwrite`. Every [`prefault_bytes`](crate::Tuning::prefault_bytes) one of the writers
     /// prepares the next window, every segment the next file.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
@@ -77,7 +77,7 @@ impl Log {
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log")).unwrap();
     /// use std::io::Write;
     ///
     /// let mut record = log.writer();

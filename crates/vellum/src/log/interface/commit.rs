@@ -137,7 +137,7 @@ impl Checkpoint<'_> {
         Commit::of(self.core).set_checkpoint(lsn)
     }
 
-    /// Whether [`checkpoint_after_bytes`](crate::Options::checkpoint_after_bytes) are durable
+    /// Whether [`checkpoint_after_bytes`](crate::Tuning::checkpoint_after_bytes) are durable
     /// behind the checkpoint, or behind [`Log::begin`] where none was stored: as many bytes
     /// of log as a recovery reads.
     ///
@@ -199,7 +199,7 @@ impl CommitPath {
     /// opening on.
     ///
     /// It is followed as it is, with a block that is smaller than a physical sector, too: see
-    /// [`Options::commit_path`](crate::Options::commit_path) for what that risks.
+    /// [`Tuning::commit_path`](crate::Tuning::commit_path) for what that risks.
     ///
     /// # Errors
     ///

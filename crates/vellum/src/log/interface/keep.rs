@@ -57,7 +57,7 @@ impl Log {
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log")).unwrap();
     /// use vellum::{CursorHold, Lsn};
     ///
     /// log.append(b"a record")?;

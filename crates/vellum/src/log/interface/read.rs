@@ -44,7 +44,7 @@ impl Log {
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log")).unwrap();
     /// let lsn = log.append(b"a record")?;
     /// assert_eq!(log.read_at(lsn)?.payload, b"a record");
     /// # Ok::<(), vellum::Error>(())

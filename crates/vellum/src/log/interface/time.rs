@@ -55,7 +55,7 @@ impl Log {
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("app.log");
-    /// let log = vellum::Options::new().envelope(true).open(&path)?;
+    /// let log = vellum::Options::events().envelope(true).open(&path)?;
     /// log.append(b"before")?;
     /// let time = std::time::SystemTime::now();
     /// log.append(b"after")?;

@@ -8,14 +8,14 @@ impl Options {
     /// Refuses options that contradict what is stored in the log.
     pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
         self.check_layout(stored.layout, dir.path())?;
-        let capacity = self.segment_capacity_bytes;
+        let capacity = self.tuning.segment_capacity_bytes;
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
             contradict("segment_capacity_bytes", capacity, stored.segment_capacity),
-            contradict("preallocate", self.preallocate, stored.preallocate),
+            contradict("preallocate", self.tuning.preallocate, stored.preallocate),
             // Earlier versions made such a log where there was no shared memory to stage in.
-            ((self.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
-                .then(|| contradict("fill", self.fill, stored.fill))
+            ((self.tuning.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
+                .then(|| contradict("fill", self.tuning.fill, stored.fill))
                 .flatten(),
             contradict("envelope", self.envelope.map(Presence), Presence(stored.has_envelope)),
         ];

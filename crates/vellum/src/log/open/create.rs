@@ -31,7 +31,7 @@ use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Error, ErrorKind, Fill, Options, Result, knowledge, sys};
+use crate::{Create, Error, ErrorKind, Fill, Options, Result, knowledge, sys};
 
 /// A control file whose words hold.
 pub(crate) struct Opened {
@@ -164,7 +164,7 @@ pub(crate) fn make_control(
     if !list(dir)?.is_empty() {
         return make_control_again(dir, options);
     }
-    if options.never_create && !options.create_new {
+    if !options.may_create() {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
     }
     options.check_layout(options.layout.unwrap_or_default(), dir.path())?;
@@ -181,14 +181,14 @@ pub(crate) fn make_control(
         // Others do this when something is committed first.
         sync_log_names(dir)?;
     }
-    let prefault_bytes = options.prefault_bytes;
+    let prefault_bytes = options.tuning.prefault_bytes;
     let identity = Stored::both(identity);
     Ok(Opened { prefault_bytes, advice, ..Opened::new(control, geometry, identity, None) })
 }
 
 /// Makes the control file of a log that has lost it.
 fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
-    if options.create_new {
+    if options.create == Create::New {
         let message = "there are segments of a log already";
         return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir));
     }
@@ -217,10 +217,10 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
 }
 
 fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) -> Geometry {
-    let preallocate = options.preallocate.unwrap_or_default();
+    let preallocate = options.tuning.preallocate.unwrap_or_default();
     let fill = options.wanted_fill();
     let fill = fill.unwrap_or_else(|| knowledge::fill(filesystem, preallocate));
-    let capacity = options.segment_capacity_bytes;
+    let capacity = options.tuning.segment_capacity_bytes;
     Geometry {
         layout: options.layout.unwrap_or_default(),
         segment_capacity: capacity.unwrap_or_else(|| knowledge::segment_capacity_bytes(fill)),

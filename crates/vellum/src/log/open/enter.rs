@@ -47,7 +47,7 @@ use crate::shared::{commit, tail_word};
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, residence};
-use crate::{Error, ErrorKind, Options, Result, knowledge};
+use crate::{Create, Error, ErrorKind, Options, Result, knowledge};
 
 /// Opens the log in `dir` as `options` say.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
@@ -123,7 +123,7 @@ impl Entered {
     fn take_up_or_make(&self, options: &Options) -> Result<Opened> {
         let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
         match dir.open_file(&control_path, OFlags::RDWR) {
-            Ok(_) if options.create_new => {
+            Ok(_) if options.create == Create::New => {
                 let message = "there is a log already";
                 Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir))
             }
@@ -159,8 +159,8 @@ impl Entered {
         let identity = identity::settle(dir, &control, &geometry, identity)?;
         let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
         let region = Region::map(&control, true).or_unmapped("map", &control_path)?;
-        let prefault_bytes = options.prefault_bytes.or(prefault_bytes);
-        let options = Options { prefault_bytes, ..options.clone() };
+        let mut options = options.clone();
+        options.tuning.prefault_bytes = options.tuning.prefault_bytes.or(prefault_bytes);
         let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
         core.leave = leave::detach;
         (core.opened.recovery, core.opened.advice) = (recovery, advice);

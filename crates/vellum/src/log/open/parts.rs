@@ -11,7 +11,7 @@ use crate::format::frame::Codec;
 use crate::log::commit::commit_path;
 use crate::log::state::control::stored_geometry;
 use crate::log::state::core::Core;
-use crate::log::state::parts::{Commits, Opened, Ready, Tuning};
+use crate::log::state::parts::{Choices, Commits, Opened, Ready};
 use crate::log::state::watch::Watch;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
@@ -36,7 +36,7 @@ pub(crate) fn core(
         codec: Codec::new(geometry.secret),
         ready: Ready::new(filesystem, rights, options, &geometry),
         commits: Commits::new(stage, || commit_path::choose(dir, filesystem, options), options),
-        tuning: Tuning::new(options),
+        choices: Choices::new(options),
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,

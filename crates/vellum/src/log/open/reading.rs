@@ -89,7 +89,7 @@ fn with_words(before: &Core) -> Option<Core> {
     if !is_written && !may_be_read(dir, &control, &geometry).ok()? {
         return None;
     }
-    let options = Options::new().read_only(true);
+    let options = Options::default().read_only(true);
     let mut core =
         core(dir, &options, geometry, before.ready.filesystem, before.ready.rights, region);
     core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);

@@ -21,7 +21,7 @@ use crate::log::state::removal::Found;
 use crate::log::state::watch::Files;
 use crate::options::policy::PolicyUpdate;
 use crate::sys::clock;
-use crate::{Error, ErrorKind, Options, Result};
+use crate::{Create, Error, ErrorKind, Options, Result, Tuning};
 
 /// How often to open again what others remove or make meanwhile, and how long to wait in between
 /// once that has failed a few times.
@@ -67,7 +67,7 @@ impl Core {
 /// Opens the log at the path of `core` again; where there is none, one that is like it is made,
 /// unless `core` was opened for reading.
 pub(crate) fn reopen(core: &Core) -> Result<Core> {
-    let makes = !core.tuning.options.read_only;
+    let makes = !core.choices.options.read_only;
     let mut failure = None;
     for turn in 0..TRIES {
         if turn >= QUICK_TRIES {
@@ -77,7 +77,7 @@ pub(crate) fn reopen(core: &Core) -> Result<Core> {
             // Others may have removed or renamed what was being opened.
             Ok(mut opened) => match opened.require_place() {
                 Ok(()) => {
-                    opened.tuning.options.clone_from(&core.tuning.options);
+                    opened.choices.options.clone_from(&core.choices.options);
                     return Ok(opened);
                 }
                 Err(error) => failure = Some(error),
@@ -115,32 +115,38 @@ fn is_passing(error: &Error) -> bool {
 
 /// Takes a log as it is.
 fn joining(core: &Core) -> Options {
+    let options = &core.choices.options;
     Options {
         layout: Some(core.geometry.layout),
-        segment_capacity_bytes: None,
-        preallocate: None,
-        fill: None,
+        fill_of_kind: None,
+        tuning: Tuning {
+            segment_capacity_bytes: None,
+            preallocate: None,
+            fill: None,
+            ..options.tuning.clone()
+        },
         envelope: None,
-        is_wal: false,
-        never_create: true,
-        create_new: false,
+        create: Create::Never,
         needs_lock: true,
         policy: PolicyUpdate::default(),
-        ..(*core.tuning.options).clone()
+        ..(**options).clone()
     }
 }
 
 /// Makes a log like the one that is gone.
 fn making(core: &Core) -> Options {
     let geometry = &core.geometry;
+    let joining = joining(core);
     Options {
-        segment_capacity_bytes: Some(geometry.segment_capacity),
-        preallocate: Some(geometry.preallocate),
-        fill: Some(geometry.fill),
+        tuning: Tuning {
+            segment_capacity_bytes: Some(geometry.segment_capacity),
+            preallocate: Some(geometry.preallocate),
+            fill: Some(geometry.fill),
+            ..joining.tuning
+        },
         envelope: Some(geometry.has_envelope),
-        mode: core.tuning.options.mode.or(Some(core.ready.rights.mode)),
-        never_create: false,
-        create_new: true,
+        mode: core.choices.options.mode.or(Some(core.ready.rights.mode)),
+        create: Create::New,
         needs_lock: false,
         application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
         policy: match geometry.layout.rotates() {
@@ -151,6 +157,6 @@ fn making(core: &Core) -> Options {
                 ..PolicyUpdate::default()
             },
         },
-        ..joining(core)
+        ..joining
     }
 }

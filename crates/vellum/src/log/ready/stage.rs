@@ -94,7 +94,7 @@ impl Core {
         let last = self.segment_of(Lsn::new(end.get() - 1));
         let is_made = last < self.ready_end();
         let segments = last.get().saturating_sub(self.segment_of(begin).get()) / self.capacity();
-        let may_grow = segments < self.tuning.staged_segments_max;
+        let may_grow = segments < self.choices.staged_segments_max;
         if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use crate::log::state::core::{Core, bare_core};
 use crate::log::state::identity;
 use crate::segment::list;
 use crate::segment::listing::Listing;
-use crate::{Error, ErrorKind, Log, Lsn, Options, Result};
+use crate::{Create, Error, ErrorKind, Fill, Log, Lsn, Options, Result, Tuning};
 
 /// What [`repair`] saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,11 +55,11 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
     if firsts.is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(from));
     }
-    let options = Options::new()
-        .layout(geometry.layout)
-        .segment_capacity_bytes(geometry.segment_capacity)
+    let fill = Some(geometry.fill).filter(|fill| *fill != Fill::Staged);
+    let options = Options::of(geometry.layout, fill)
+        .tuning(Tuning::new().segment_capacity_bytes(geometry.segment_capacity))
         .envelope(geometry.has_envelope)
-        .create_new(true);
+        .create(Create::New);
     let log = Options { application_tag: identity::tag(from), ..options }.open(to)?;
     let source = Arc::new(bare_core(from, &geometry));
     let mut expected = firsts[0];

@@ -9,7 +9,7 @@ use crate::format::control::Geometry;
 use crate::format::frame::Codec;
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
-use crate::log::state::parts::{Commits, Opened, Ready, Tuning};
+use crate::log::state::parts::{Choices, Commits, Opened, Ready};
 use crate::log::state::watch::Watch;
 use crate::segment::prepare::Preparer;
 use crate::segment::stage::Stage;
@@ -29,7 +29,7 @@ pub(crate) struct Core {
     pub(crate) codec: Codec,
     pub(crate) ready: Ready,
     pub(crate) commits: Commits,
-    pub(crate) tuning: Tuning,
+    pub(crate) choices: Choices,
     pub(crate) opened: Opened,
     /// By what it notices that the log was removed.
     pub(crate) watch: Watch,
@@ -211,7 +211,7 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         codec: Codec::new(geometry.secret),
         ready: Ready::none(geometry),
         commits: Commits::none(None),
-        tuning: Tuning::new(&Options::default()),
+        choices: Choices::new(&Options::default()),
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,

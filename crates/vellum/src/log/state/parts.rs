@@ -17,7 +17,7 @@ use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::sys::filesystem::Filesystem;
-use crate::{CommitPath, OnFull, OnStageFull, Options, knowledge};
+use crate::{CommitPath, OnFull, OnStageFull, Options, Tuning, knowledge};
 
 /// How this process makes room in the log.
 pub(crate) struct Ready {
@@ -48,7 +48,7 @@ pub(crate) struct Commits {
 }
 
 /// What this process has chosen for its own calls.
-pub(crate) struct Tuning {
+pub(crate) struct Choices {
     /// How long calls wait for others.
     pub(crate) timeout: Option<Duration>,
     /// What appends do when there is no space.
@@ -82,21 +82,21 @@ impl Ready {
         options: &Options,
         geometry: &Geometry,
     ) -> Ready {
-        let prefault_bytes = options.prefault_bytes.unwrap_or(PREFAULT_BYTES_DEFAULT);
+        let prefault_bytes = options.tuning.prefault_bytes.unwrap_or(PREFAULT_BYTES_DEFAULT);
         Ready {
             filesystem,
             rights,
             pieces: Pieces::default(),
             pace: Pace::default(),
             prefault_bytes: prefault_bytes.min(geometry.segment_capacity),
-            mapped_bytes_max: options.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
+            mapped_bytes_max: options.tuning.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
             last_listing: LastListing::default(),
         }
     }
 
     /// Of a process that only reads files.
     pub(crate) fn none(geometry: &Geometry) -> Ready {
-        let options = Options { mapped_bytes_max: Some(0), ..Options::default() };
+        let options = Options::default().tuning(Tuning::new().mapped_bytes_max(0));
         let ready = Ready::new(Filesystem::Other(0), Rights::default(), &options, geometry);
         Ready { prefault_bytes: geometry.segment_capacity, ..ready }
     }
@@ -111,7 +111,12 @@ impl Commits {
     ) -> Commits {
         let commit_path = if stage.is_some() { path() } else { knowledge::commit_path(1) };
         let block = if stage.is_some() { commit_path.block_bytes } else { 1 };
-        Commits { stage, commit_path, block, trigger: Trigger::new(options.checkpoint_after_bytes) }
+        Commits {
+            stage,
+            commit_path,
+            block,
+            trigger: Trigger::new(options.tuning.checkpoint_after_bytes),
+        }
     }
 
     /// Of a process that only reads files.
@@ -126,13 +131,16 @@ impl Commits {
     }
 }
 
-impl Tuning {
-    pub(crate) fn new(options: &Options) -> Tuning {
-        Tuning {
+impl Choices {
+    pub(crate) fn new(options: &Options) -> Choices {
+        Choices {
             timeout: options.timeout,
             on_full: options.on_full,
-            staged_segments_max: options.staged_segments_max.unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
-            on_stage_full: options.on_stage_full,
+            staged_segments_max: options
+                .tuning
+                .staged_segments_max
+                .unwrap_or(STAGED_SEGMENTS_MAX_DEFAULT),
+            on_stage_full: options.tuning.on_stage_full.unwrap_or_default(),
             options: Box::new(options.clone()),
         }
     }

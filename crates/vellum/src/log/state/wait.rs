@@ -27,7 +27,7 @@ pub(crate) fn is_over(until: Until) -> bool {
 impl Core {
     /// Until when a wait that begins now may last.
     pub(crate) fn deadline(&self) -> Until {
-        self.tuning.timeout.and_then(after)
+        self.choices.timeout.and_then(after)
     }
 
     /// The error of who has waited in vain for everything before `end` to be durable.

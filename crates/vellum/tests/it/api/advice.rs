@@ -6,7 +6,7 @@ use std::path::Path;
 
 use vellum::advice::{Advice, Method};
 use vellum::stat::Stat;
-use vellum::{ErrorKind, Fill, Layout, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Options, Preallocate, Tuning};
 use vellum_advice::FILE_NAME;
 
 use crate::support::child::{self, Child};
@@ -23,11 +23,11 @@ pub(super) fn advise(dir: &Path, text: &str) {
 
 /// Options that follow the nearest file.
 pub(super) fn following() -> Options {
-    Options::new().advice_from(vellum_advice::nearest)
+    Options::default().tuning(Tuning::new().advice_from(vellum_advice::nearest))
 }
 
 fn following_wal() -> Options {
-    Options::wal().advice_from(vellum_advice::nearest)
+    Options::wal().tuning(Tuning::new().advice_from(vellum_advice::nearest))
 }
 
 /// What a log is made of that these options create.
@@ -47,11 +47,12 @@ fn a_program_goes_before_the_file_and_the_file_before_what_is_built_in() {
     assert_eq!(advised.segment_capacity_bytes, 8192);
     let path = dir.path().canonicalize().unwrap().join(FILE_NAME);
     assert_eq!(advised.advice, Some(path));
-    let options = following().preallocate(Preallocate::Fallocate).segment_capacity_bytes(4096);
+    let options = following()
+        .tuning(Tuning::new().preallocate(Preallocate::Fallocate).segment_capacity_bytes(4096));
     let chosen = made(&options, &dir.path().join("b"));
     assert_eq!((chosen.fill, chosen.preallocate), (Fill::Pwrite, Preallocate::Fallocate));
     assert_eq!(chosen.segment_capacity_bytes, 4096);
-    let alone = made(&Options::new(), &dir.path().join("c"));
+    let alone = made(&Options::default(), &dir.path().join("c"));
     assert_eq!((alone.preallocate, alone.advice), (Preallocate::Auto, None));
     assert_eq!(alone.segment_capacity_bytes, 64 << 20);
 }
@@ -92,7 +93,7 @@ fn a_file_of_another_filesystem_does_not_count() {
     advise(above, "[log]\nsegment_capacity_bytes = 8192\n");
     assert!(vellum_advice::find(above).unwrap().is_some());
     assert_eq!(vellum_advice::find(mount.path()).unwrap(), None);
-    let options = following().preallocate(Preallocate::Off);
+    let options = following().tuning(Tuning::new().preallocate(Preallocate::Off));
     assert_eq!(made(&options, &mount.path().join("a")).segment_capacity_bytes, 64 << 20);
     fs::set_permissions(mount.path(), Permissions::from_mode(0o755)).unwrap();
     advise(mount.path(), "[log]\nsegment_capacity_bytes = 12288\n");
@@ -103,7 +104,7 @@ fn a_file_of_another_filesystem_does_not_count() {
 fn a_log_that_exists_is_not_touched() {
     let dir = scratch();
     let path = dir.path().join("log");
-    let before = made(&following().segment_capacity_bytes(4096), &path);
+    let before = made(&following().tuning(Tuning::new().segment_capacity_bytes(4096)), &path);
     for text in ["[log]\nsegment_capacity_bytes = 8192\npreallocate = \"off\"\n", "damaged"] {
         advise(dir.path(), text);
         let after = made(&following(), &path);
@@ -122,13 +123,15 @@ fn a_text_log_passes_over_what_is_for_framed_logs_alone() {
     for way in ["recycle", "zeros"] {
         let text = format!("[log]\npreallocate = \"{way}\"\nsegment_capacity_bytes = 8192\n");
         advise(dir.path(), &text);
-        let text = made(&following().layout(Layout::Text), &dir.path().join(format!("t{way}")));
+        let text = vellum::internal::with_layout(following(), vellum::Layout::Text);
+        let text = made(&text, &dir.path().join(format!("t{way}")));
         assert_eq!((text.preallocate, text.segment_capacity_bytes), (Preallocate::Auto, 8192));
         let framed = made(&following(), &dir.path().join(format!("f{way}")));
         assert_eq!(framed.preallocate.to_string(), way);
     }
     advise(dir.path(), "[log]\npreallocate = \"sparse\"\n");
-    let mapped = made(&following().fill(Fill::Mapped), &dir.path().join("mapped"));
+    let mapped =
+        made(&following().tuning(Tuning::new().fill(Fill::Mapped)), &dir.path().join("mapped"));
     assert_eq!((mapped.fill, mapped.preallocate), (Fill::Mapped, Preallocate::Auto));
     let sparse = made(&following(), &dir.path().join("sparse"));
     assert_eq!((sparse.fill, sparse.preallocate), (Fill::Pwrite, Preallocate::Sparse));
@@ -143,9 +146,9 @@ fn a_write_ahead_log_follows_its_own_section() {
         made(options, &dir.path().join(name)).segment_capacity_bytes
     };
     assert_eq!(capacity(&following_wal(), "a"), 8192);
-    assert_eq!(capacity(&following().fill(Fill::Staged), "b"), 8192);
+    assert_eq!(capacity(&following().tuning(Tuning::new().fill(Fill::Staged)), "b"), 8192);
     assert_eq!(capacity(&following(), "c"), 12288);
-    assert_eq!(capacity(&following_wal().fill(Fill::Pwrite), "d"), 12288);
+    assert_eq!(capacity(&following_wal().tuning(Tuning::new().fill(Fill::Pwrite)), "d"), 12288);
 }
 
 #[test]
@@ -161,10 +164,11 @@ fn a_write_ahead_log_is_filled_as_advised_unless_the_program_says_how() {
     // With the same options again, and without the file.
     fs::remove_file(dir.path().join(FILE_NAME)).unwrap();
     assert_eq!(made(&following_wal(), &path).fill, Fill::Pwrite);
-    let error = following_wal().fill(Fill::Mapped).open(&path).unwrap_err();
+    let error = following_wal().tuning(Tuning::new().fill(Fill::Mapped)).open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     advise(dir.path(), "[wal]\nfill = \"pwrite\"\n");
-    let staged = made(&following_wal().fill(Fill::Staged), &dir.path().join("staged"));
+    let staged =
+        made(&following_wal().tuning(Tuning::new().fill(Fill::Staged)), &dir.path().join("staged"));
     let built_in = made(&Options::wal(), &dir.path().join("built in"));
     assert_eq!(staged.fill, built_in.fill);
 }
@@ -312,7 +316,7 @@ fn a_file_of_root_counts_for_everybody_and_has_to_be_readable() {
 fn follow_what_is_known(dir: &Path) -> Advice {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let known = Advice::known(dir).unwrap();
-    let built_in = made(&Options::new(), &dir.join("built in"));
+    let built_in = made(&Options::default(), &dir.join("built in"));
     assert_eq!(known.log.fill, Some(built_in.fill));
     assert_eq!(known.log.segment_capacity_bytes, Some(built_in.segment_capacity_bytes));
     advise(dir, &vellum_advice::to_toml(&known, "measured by nobody"));
@@ -346,10 +350,10 @@ fn on_btrfs_nothing_is_allocated_that_could_not_be_kept() {
     let log = (known.log.fill, known.log.preallocate);
     assert_eq!(log, (Some(Fill::Pwrite), Some(Preallocate::Off)));
     let blocks = |stat: Stat| stat.segments.iter().map(|file| file.allocated_bytes).sum::<u64>();
-    let options = Options::new();
+    let options = Options::default();
     let auto = options.open(mount.path().join("auto")).unwrap();
     auto.append(b"record").unwrap();
     assert!(blocks(auto.stat().unwrap()) < 128 << 10, "{:?}", auto.stat());
-    let chosen = options.preallocate(Preallocate::Fallocate);
+    let chosen = options.tuning(Tuning::new().preallocate(Preallocate::Fallocate));
     assert!(blocks(made(&chosen, &mount.path().join("chosen"))) >= 256 << 10);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use vellum::advice::{Advice, FileAdvice, LogAdvice, Method};
-use vellum::{ErrorKind, Fill, Options, Preallocate};
+use vellum::{Create, ErrorKind, Fill, Options, Preallocate};
 use vellum_advice::FILE_NAME;
 
 use super::advice::{advise, following};
@@ -60,10 +60,10 @@ fn a_damaged_file_is_an_error_that_names_it_and_no_log_is_made() {
                 dir.path().to_str().unwrap(),
             )
         );
-        let absent = following().create(false).open(dir.path().join("log")).unwrap_err();
+        let absent = following().create(Create::Never).open(dir.path().join("log")).unwrap_err();
         assert_eq!(absent.kind(), ErrorKind::NotFound);
     }
-    drop(Options::new().open(dir.path().join("log")).unwrap());
+    drop(Options::default().open(dir.path().join("log")).unwrap());
 }
 
 /// What `toml` makes of a text, with the sections' names before their keys.

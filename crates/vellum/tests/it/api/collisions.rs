@@ -54,7 +54,7 @@ fn append_colliding(log: &Log, secret: u64, other: u32, read: &mut Vec<Read>) {
 fn a_record_whose_check_is_that_of_a_pad_or_a_batch_is_read() {
     let dir = scratch();
     let path = place(&dir);
-    let log = Options::new().open(&path).unwrap();
+    let log = Options::default().open(&path).unwrap();
     let first = log.append(b"first").unwrap();
     let mut expected = vec![(first, b"first".to_vec())];
     for other in [PAD_MARK, BATCH_MARK] {
@@ -63,5 +63,5 @@ fn a_record_whose_check_is_that_of_a_pad_or_a_batch_is_read() {
     assert_holds(&log, &expected);
     drop(log);
     fs::remove_file(path.join("control")).unwrap();
-    assert_holds(&Options::new().open(&path).unwrap(), &expected);
+    assert_holds(&Options::default().open(&path).unwrap(), &expected);
 }

@@ -5,7 +5,7 @@ use std::io::{IoSlice, Write};
 use std::time::SystemTime;
 
 use vellum::{
-    ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord, Preallocate, WriterId, repair,
+    ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord, Preallocate, Tuning, WriterId, repair,
 };
 
 use crate::support::child::{self, Child};
@@ -66,7 +66,7 @@ fn every_record_has_its_time_and_writer_whichever_way_it_is_written_and_read() {
     for fill in ALL_FILLS {
         let dir = scratch();
         let before = SystemTime::now();
-        let log = enveloped().fill(fill).open(place(&dir)).unwrap();
+        let log = enveloped().tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let appended = append_in_every_way(&log);
         log.sync().unwrap();
         let after = SystemTime::now();
@@ -80,7 +80,7 @@ fn every_record_has_its_time_and_writer_whichever_way_it_is_written_and_read() {
             assert!(before <= time && time <= after, "{fill}: {time:?}");
             assert_eq!(record.writer(), Some(writer));
         }
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         for log in [&log, &view] {
             assert_eq!(all(log), found);
             let mut back: Vec<_> = log.backwards(Lsn::MAX).unwrap().map(Result::unwrap).collect();
@@ -124,16 +124,16 @@ fn an_envelope_is_chosen_when_the_log_is_created_and_stays() {
         if !has_control {
             fs::remove_file(place(&dir).join("control")).unwrap();
         }
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         log.append(b"a record").unwrap();
         assert!(
             log.backwards(Lsn::MAX).unwrap().next().transpose().unwrap().unwrap().time().is_some()
         );
         drop(log);
-        let error = Options::new().envelope(false).open(place(&dir)).unwrap_err();
+        let error = Options::default().envelope(false).open(place(&dir)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption);
     }
-    let log = Options::new().envelope(true).open(place(&dir)).unwrap();
+    let log = Options::default().envelope(true).open(place(&dir)).unwrap();
     fs::rename(place(&dir), dir.path().join("moved")).unwrap();
     let log = log.reopen().unwrap();
     log.append(b"in a new log").unwrap();
@@ -144,10 +144,10 @@ fn an_envelope_is_chosen_when_the_log_is_created_and_stays() {
 
     let plain = dir.path().join("plain");
     drop(small(Layout::Framed).open(&plain).unwrap());
-    let error = Options::new().envelope(true).open(&plain).unwrap_err();
+    let error = Options::default().envelope(true).open(&plain).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     assert!(error.to_string().contains("envelope"), "{error}");
-    let text = Options::new().layout(Layout::Text).envelope(true);
+    let text = Options::mapped_text().envelope(true);
     let error = text.open(dir.path().join("text")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
 }
@@ -168,7 +168,7 @@ fn a_log_with_marks_that_are_not_known_is_refused_and_stays_as_it_is() {
             header[offset] = value;
             seal_control_header(&mut header);
             fs::write(&path, &header).unwrap();
-            for options in [Options::new(), Options::new().read_only(true)] {
+            for options in [Options::default(), Options::default().read_only(true)] {
                 let error = options.open(place(&dir)).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Incompatible, "{error}");
                 assert!(error.to_string().contains(told), "{error}");
@@ -176,7 +176,7 @@ fn a_log_with_marks_that_are_not_known_is_refused_and_stays_as_it_is() {
             assert_eq!(fs::read(&path).unwrap(), header);
             fs::write(&path, &good).unwrap();
         }
-        assert_eq!(all(&Options::new().open(place(&dir)).unwrap()).len(), 1);
+        assert_eq!(all(&Options::default().open(place(&dir)).unwrap()).len(), 1);
         fs::remove_file(place(&dir).join("control")).unwrap();
     }
 }
@@ -206,7 +206,7 @@ fn repair_keeps_times_and_writers() {
     assert_eq!((report.records, report.damage.len()), (before.len() as u64 - 1, 1));
     let kept = |(index, record): (usize, OwnedRecord)| (index != 2).then_some(record);
     let kept: Vec<OwnedRecord> = before.into_iter().enumerate().filter_map(kept).collect();
-    let new = Options::new().open(dir.path().join("new")).unwrap();
+    let new = Options::default().open(dir.path().join("new")).unwrap();
     let of = |record: &OwnedRecord| (record.payload.clone(), record.time(), record.writer());
     assert!(all(&new).iter().map(of).eq(kept.iter().map(of)));
     let len: u64 = kept.iter().map(|record| record.payload.len() as u64).sum();
@@ -216,7 +216,7 @@ fn repair_keeps_times_and_writers() {
 
 /// Appends, forks, and has the child append.
 pub(crate) fn fork_and_append(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     log.append(b"parent").unwrap();
     let child = fork::fork(|| {
         log.append(b"child").unwrap();
@@ -236,7 +236,7 @@ fn writers_differ_though_they_are_forked_or_open_the_log_again() {
     let pids = forker.hears().unwrap();
     forker.finish_well();
     drop(log);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     log.append(b"again").unwrap();
     let writers: Vec<WriterId> = all(&log).iter().map(|r| r.writer().unwrap()).collect();
     let [this, parent, child, parent_later, again] = writers[..] else { panic!("{writers:?}") };
@@ -252,7 +252,8 @@ fn writers_differ_though_they_are_forked_or_open_the_log_again() {
 #[test]
 fn records_are_found_by_time_while_files_are_recycled_and_removed() {
     let dir = scratch();
-    let options = enveloped().fill(Fill::Staged).preallocate(Preallocate::Recycle);
+    let options =
+        enveloped().tuning(Tuning::new().fill(Fill::Staged).preallocate(Preallocate::Recycle));
     let log = options.open(place(&dir)).unwrap();
     let append = |count| (0..count).for_each(|seed| _ = log.append(&bytes(seed, 900)).unwrap());
     append(40);

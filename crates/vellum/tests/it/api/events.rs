@@ -40,7 +40,7 @@ fn log_events(event: fn(&str, usize), name: &str) {
 
 /// In a process of its own, because its threads and its logger are there for good.
 pub(crate) fn log_with(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     match arguments[1].as_str() {
         #[cfg(feature = "tracing")]
         "tracing" => {
@@ -113,7 +113,7 @@ fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
 
     let dir = scratch();
     let log = small(Layout::Text).open(place(&dir)).unwrap();
-    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let view = Options::default().read_only(true).open(place(&dir)).unwrap();
     let writer = vellum::tracing::LogWriter::new(log);
     let (mut one, mut other) = (writer.make_writer(), writer.make_writer());
     for piece in ["a", " b"] {
@@ -159,7 +159,7 @@ fn events_go_on_in_a_new_log_when_theirs_is_moved() {
     write(number);
     assert_eq!(writer.lost(), 0);
     let newest = place(&dir);
-    let logs = moved.iter().chain([&newest]).map(|path| Options::new().open(path).unwrap());
+    let logs = moved.iter().chain([&newest]).map(|path| Options::default().open(path).unwrap());
     let found: Vec<Vec<u8>> = logs.flat_map(|log| payloads(&log)).collect();
     let mut numbers: Vec<usize> = found
         .iter()

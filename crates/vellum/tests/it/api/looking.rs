@@ -26,7 +26,7 @@ fn looking_changes_no_time() {
         for path in &files {
             File::open(path).unwrap().set_times(FileTimes::new().set_accessed(long_ago)).unwrap();
         }
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let mut reader = view.reader(Lsn::ZERO).unwrap();
         while reader.next().unwrap().is_some() {}
         view.stat().unwrap();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::thread;
 
-use vellum::{Layout, Log, Options};
+use vellum::{Layout, Log, Options, Tuning};
 
 use crate::support::child::Child;
 use crate::support::{LAYOUTS, place, scratch};
@@ -27,14 +27,15 @@ fn append_five(log: &Log) {
 
 /// Does the same as a process of its own.
 pub(crate) fn append_records(arguments: &[String]) {
-    append_five(&Options::new().open(&arguments[0]).unwrap());
+    append_five(&Options::default().open(&arguments[0]).unwrap());
 }
 
 #[test]
 fn every_record_is_counted_once_whichever_process_and_thread_appends_it() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let options = Options::new().layout(layout).segment_capacity_bytes(4096);
+        let options =
+            vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(4096));
         let log = options.open(place(&dir)).unwrap();
         let work = || (0..ROUNDS).for_each(|_| append_five(&log));
         thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(work))));
@@ -52,7 +53,7 @@ fn every_record_is_counted_once_whichever_process_and_thread_appends_it() {
         let files = log.stat().unwrap().segments.len() as u64;
         assert_eq!(metrics.segments_made, files, "{layout}: nothing was removed");
         drop(log);
-        let again = Options::new().open(place(&dir)).unwrap();
+        let again = Options::default().open(place(&dir)).unwrap();
         assert_eq!(again.metrics().records, records, "{layout}: kept until a reboot");
     }
 }

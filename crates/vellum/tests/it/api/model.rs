@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use proptest::prelude::*;
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::{Read, assert_sound, payload, place, read_all, read_from, scratch, small};
 
@@ -174,7 +174,7 @@ proptest! {
         is_mapped: bool, has_envelope: bool, steps in prop::collection::vec(step(), 1..40),
     ) {
         let fill = if is_mapped { Fill::Mapped } else { Fill::Pwrite };
-        let options = small(Layout::Framed).fill(fill).envelope(has_envelope);
+        let options = small(Layout::Framed).tuning(Tuning::new().fill(fill)).envelope(has_envelope);
         check_steps(options, Layout::Framed, &steps);
     }
 
@@ -183,6 +183,6 @@ proptest! {
         is_mapped: bool, steps in prop::collection::vec(step(), 1..40),
     ) {
         let fill = if is_mapped { Fill::Mapped } else { Fill::Pwrite };
-        check_steps(small(Layout::Text).fill(fill), Layout::Text, &steps);
+        check_steps(small(Layout::Text).tuning(Tuning::new().fill(fill)), Layout::Text, &steps);
     }
 }

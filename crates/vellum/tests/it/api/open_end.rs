@@ -1,7 +1,7 @@
 //! Readers that keep up with the writers of a mapped log: they copy from a mapping and not by
 //! system call.
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Fill, Log, Lsn, Options, Tuning};
 
 use crate::support::{LAYOUTS, place, scratch, segment_files, small};
 
@@ -29,12 +29,12 @@ fn reads_for(log: &Log) -> u64 {
 fn a_reader_at_the_end_of_a_mapped_log_makes_no_system_call_for_a_record() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let options = Options::new().layout(layout).fill(Fill::Mapped);
+        let options = vellum::internal::options(layout).tuning(Tuning::new().fill(Fill::Mapped));
         let mapped = reads_for(&options.open(dir.path().join("mapped")).unwrap());
         assert!(mapped < RECORDS / 10, "{layout:?}: {mapped} reads");
     }
     let dir = scratch();
-    let options = Options::new().layout(Layout::Text).fill(Fill::Pwrite);
+    let options = Options::mapped_text().tuning(Tuning::new().fill(Fill::Pwrite));
     let written = reads_for(&options.open(place(&dir)).unwrap());
     assert!(written >= RECORDS, "that can be counted: {written}");
 }
@@ -43,9 +43,12 @@ fn a_reader_at_the_end_of_a_mapped_log_makes_no_system_call_for_a_record() {
 fn a_reader_at_the_end_finds_every_record_across_segments_and_stretches() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let (short, long) = (small(layout), Options::new().layout(layout));
+        let (short, long) = (small(layout), vellum::internal::options(layout));
         for (index, (options, records)) in [(short, 300), (long, 4000)].into_iter().enumerate() {
-            let log = options.fill(Fill::Mapped).open(dir.path().join(index.to_string())).unwrap();
+            let log = options
+                .tuning(Tuning::new().fill(Fill::Mapped))
+                .open(dir.path().join(index.to_string()))
+                .unwrap();
             let mut reader = log.reader(Lsn::ZERO).unwrap();
             // In the long one more than is mapped at a time.
             for number in 0..records {
@@ -64,7 +67,7 @@ fn a_reader_at_the_end_finds_every_record_across_segments_and_stretches() {
 fn a_file_that_somebody_has_cut_is_an_error_of_the_reader() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let log = small(layout).fill(Fill::Mapped).open(place(&dir)).unwrap();
+        let log = small(layout).tuning(Tuning::new().fill(Fill::Mapped)).open(place(&dir)).unwrap();
         let mut reader = log.reader(Lsn::ZERO).unwrap();
         log.append(b"a record\n").unwrap();
         let segment = &segment_files(&place(&dir))[0];

@@ -19,7 +19,7 @@ fn wait_for(reader: &mut PollableReader) -> Vec<u8> {
 
 /// Appends a line for each that it hears, and commits if asked to.
 pub(crate) fn answerer(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     say("ready");
     while let Some(line) = hear() {
         match arguments[1] == "commit" {
@@ -41,7 +41,7 @@ fn a_loop_over_poll_sees_what_another_process_appends_or_commits() {
         {
             let dir = scratch();
             let _log = small(layout).open(place(&dir)).unwrap();
-            let view = Options::new().read_only(read_only).open(place(&dir)).unwrap();
+            let view = Options::default().read_only(read_only).open(place(&dir)).unwrap();
             let how = if is_durable { "commit" } else { "append" };
             let mut other = Child::start("answerer", &[place(&dir).to_str().unwrap(), how]);
             other.expect("ready");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, OwnedRecord, Tuning};
 
 use crate::support::{
     LAYOUTS, Over, Read, memory_scratch, payload, place, read_all, scratch, small,
@@ -27,7 +27,7 @@ fn a_record_is_read_by_the_position_that_append_returned() {
     for layout in LAYOUTS {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let lens = [1, 40, 4000, 4095, 4096, 4097, 9000, 100_000, 3];
         let all: Vec<Read> = (0..).zip(lens).map(|(seed, len)| append(&log, seed, len)).collect();
         for (lsn, bytes) in all.iter().rev() {
@@ -68,7 +68,7 @@ fn a_reader_goes_to_any_record_and_on_from_there() {
     for layout in LAYOUTS {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let lens = [1, 40, 4000, 4095, 4096, 4097, 9000, 100_000, 3, 300_000, 7];
         let all: Vec<Read> = (0..).zip(lens).map(|(seed, len)| append(&log, seed, len)).collect();
         for log in [&log, &view] {
@@ -100,7 +100,7 @@ fn a_reader_that_goes_to_and_fro_keeps_few_files_open_and_none_that_are_trimmed(
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all: Vec<Read> = (0..60).map(|seed| append(&log, seed, 3000)).collect();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let before = open_files(&place(&dir));
         let mut reader = view.reader(Lsn::ZERO).unwrap();
         for index in (0..60).chain((0..60).rev()) {
@@ -142,7 +142,7 @@ fn a_reader_that_goes_on_after_a_truncation_reads_what_is_there_now() {
     for layout in LAYOUTS {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let old: Vec<Read> = (0..300).map(|seed| append(&log, seed, 1000)).collect();
         let mut readers = [&log, &view].map(|log| log.reader(old[299].0).unwrap());
         // Their files are open, and what stands there is in memory.
@@ -161,7 +161,7 @@ fn a_reader_that_goes_on_after_a_truncation_reads_what_is_there_now() {
 fn a_reader_that_begins_while_the_log_is_truncated_keeps_no_file_that_goes() {
     let dir = memory_scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();
-    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let view = Options::default().read_only(true).open(place(&dir)).unwrap();
     for round in 0..6 {
         let from = log.tail();
         let fill = |seed: u64| (0..2000).map(|at| append(&log, seed + at, 1000)).collect();
@@ -287,7 +287,10 @@ fn the_durable_part_is_read_backwards_from_its_end() {
 #[test]
 fn damage_is_an_error_backwards_too_unless_it_is_skipped() {
     let dir = scratch();
-    let log = small(Layout::Framed).segment_capacity_bytes(1 << 20).open(place(&dir)).unwrap();
+    let log = small(Layout::Framed)
+        .tuning(Tuning::new().segment_capacity_bytes(1 << 20))
+        .open(place(&dir))
+        .unwrap();
     let all: Vec<Read> = (0..100).map(|seed| append(&log, seed, 50)).collect();
     let file = crate::support::segment_files(&place(&dir)).remove(0);
     let damaged = all[40].0.get() - log.begin().get() + 4096 + 20;
@@ -370,9 +373,9 @@ proptest! {
             (Layout::Text, Fill::Pwrite, false),
         ][kind];
         let dir = memory_scratch();
-        let options = small(layout).fill(fill).segment_capacity_bytes(capacity);
+        let options = small(layout).tuning(Tuning::new().fill(fill).segment_capacity_bytes(capacity));
         let log = options.envelope(envelope).open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         for (step, seed) in steps.iter().zip(0..) {
             take(&log, step, seed);
         }

@@ -140,8 +140,8 @@ fn followers_answer_each_other_between_threads() {
 
 /// Answers what it reads in one log with a record in another.
 pub(crate) fn echo(arguments: &[String]) {
-    let questions = Options::new().open(&arguments[0]).unwrap();
-    let answers = Options::new().open(&arguments[1]).unwrap();
+    let questions = Options::default().open(&arguments[0]).unwrap();
+    let answers = Options::default().open(&arguments[1]).unwrap();
     let mut reader = questions.reader(Lsn::ZERO).unwrap();
     for _ in 0..ROUNDS {
         let question = reader.follow(Some(PATIENCE)).unwrap().expect("in time");
@@ -176,7 +176,7 @@ fn a_read_only_log_follows_a_writer_and_refuses_to_write() {
     for layout in LAYOUTS {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let mut reader = view.reader(Lsn::ZERO).unwrap();
         for index in 0..50 {
             let line = format!("{index}\n");
@@ -196,7 +196,7 @@ fn a_read_only_log_follows_a_writer_and_refuses_to_write() {
 #[test]
 fn the_published_end_never_goes_back_while_threads_append() {
     let dir = scratch();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     std::thread::scope(|scope| {
         let append = || {
             for _ in 0..30_000 {
@@ -218,7 +218,7 @@ fn the_published_end_never_goes_back_while_threads_append() {
 #[test]
 fn follow_waits_on_when_only_a_pad_was_published() {
     let dir = tempfile::tempdir().unwrap();
-    let log = vellum::Options::new().open(dir.path().join("log")).unwrap();
+    let log = vellum::Options::default().open(dir.path().join("log")).unwrap();
     let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {

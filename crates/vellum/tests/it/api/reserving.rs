@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Tuning};
 
 use crate::support::{
     FILLS, LAYOUTS, assert_holds, assert_sound, payload, payloads, place, read_all, read_from,
@@ -16,7 +16,7 @@ fn a_reservation_is_filled_in_place_rewritten_and_published() {
     for layout in LAYOUTS {
         for fill in FILLS {
             let dir = scratch();
-            let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+            let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
             let mut expected = Vec::new();
             for (seed, size) in SIZES.into_iter().enumerate() {
                 let bytes = payload(layout, seed as u64, size);
@@ -40,7 +40,7 @@ fn a_record_may_be_written_byte_by_byte() {
     for layout in LAYOUTS {
         for fill in FILLS {
             let dir = scratch();
-            let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+            let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
             let bytes = payload(layout, 1, 5000);
             let mut reservation = log.reserve(bytes.len()).unwrap();
             let lsn = reservation.lsn();
@@ -71,7 +71,7 @@ fn a_full_reservation_takes_no_more_bytes_wherever_it_ends() {
             // The second size ends exactly with the segment.
             for size in [100, if layout == Layout::Framed { 4088 } else { 4096 }] {
                 let dir = scratch();
-                let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+                let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
                 let bytes = payload(layout, 1, size);
                 let mut reservation = log.reserve(size).unwrap();
                 let lsn = reservation.lsn();
@@ -96,7 +96,7 @@ fn a_dropped_reservation_is_passed_over() {
     for layout in LAYOUTS {
         for fill in FILLS {
             let dir = scratch();
-            let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+            let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
             let mut expected = Vec::new();
             for (seed, size) in SIZES.into_iter().enumerate() {
                 let mut reservation = log.reserve(size).unwrap();
@@ -179,7 +179,7 @@ fn a_batch_comes_back_record_by_record_from_any_place_inside() {
     for layout in LAYOUTS {
         for fill in FILLS {
             let dir = scratch();
-            let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+            let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
             log.append(b"before\n").unwrap();
             let (first, mut expected) = append_batch(&log, &[0, 1, 100, 8, 700], 0);
             let (second, more) = append_batch(&log, &[3000, 0, 9000, 5, 4088], 10);
@@ -216,8 +216,11 @@ fn a_batch_without_records_is_refused_and_a_dropped_one_leaves_nothing() {
 fn a_reader_sees_all_of_a_batch_or_nothing() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let options = Options::new().layout(layout).fill(Fill::Mapped);
-        let log = options.segment_capacity_bytes(64 << 10).open(place(&dir)).unwrap();
+        let options = vellum::internal::options(layout).tuning(Tuning::new().fill(Fill::Mapped));
+        let log = options
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
+            .open(place(&dir))
+            .unwrap();
         std::thread::scope(|scope| {
             let writer = |seed: u64| {
                 let log = &log;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::durable::in_another_boot;
 use crate::support::crc::crc32c;
@@ -27,7 +27,11 @@ fn kept_bytes(log: &Log) -> u64 {
 fn so_many_bytes_are_kept_in_whole_segments() {
     for fill in FILLS {
         let dir = scratch();
-        let log = small(Layout::Framed).fill(fill).retain_bytes(KEPT).open(place(&dir)).unwrap();
+        let log = small(Layout::Framed)
+            .tuning(Tuning::new().fill(fill))
+            .retain_bytes(KEPT)
+            .open(place(&dir))
+            .unwrap();
         let all = append(&log, 1000, 80);
         let kept = kept_bytes(&log);
         assert!((KEPT - 4096..=KEPT + 4096).contains(&kept), "{kept} bytes are kept");
@@ -43,14 +47,14 @@ fn so_many_bytes_are_kept_in_whole_segments() {
         // It is stored, and the next opener follows it or changes it.
         drop(log);
         in_another_boot(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         append(&log, 500, 80);
         assert!(kept_bytes(&log) <= KEPT + 4096);
         drop(log);
-        let log = Options::new().retain_bytes(4096).open(place(&dir)).unwrap();
+        let log = Options::default().retain_bytes(4096).open(place(&dir)).unwrap();
         assert!(kept_bytes(&log) <= 2 * 4096, "an opener with another policy tidies");
         drop(log);
-        let log = Options::new().retain_bytes(0).open(place(&dir)).unwrap();
+        let log = Options::default().retain_bytes(0).open(place(&dir)).unwrap();
         append(&log, 500, 80);
         assert!(kept_bytes(&log) > 10 * 4096);
         assert_sound(&log);
@@ -61,7 +65,11 @@ fn so_many_bytes_are_kept_in_whole_segments() {
 fn nothing_goes_from_the_checkpoint_on_nor_what_a_cursor_holds() {
     for fill in FILLS {
         let dir = scratch();
-        let log = small(Layout::Framed).fill(fill).retain_bytes(KEPT).open(place(&dir)).unwrap();
+        let log = small(Layout::Framed)
+            .tuning(Tuning::new().fill(fill))
+            .retain_bytes(KEPT)
+            .open(place(&dir))
+            .unwrap();
         let first = append(&log, 200, 80);
         log.checkpoint().set(first[60]).unwrap();
         append(&log, 500, 80);
@@ -85,7 +93,9 @@ fn nothing_goes_from_the_checkpoint_on_nor_what_a_cursor_holds() {
 fn a_segment_is_kept_for_so_long_after_its_last_record() {
     for fill in [Fill::Mapped, Fill::Pwrite, Fill::Staged] {
         let dir = scratch();
-        let options = small(Layout::Framed).fill(fill).retain_age(Duration::from_secs(2));
+        let options = small(Layout::Framed)
+            .tuning(Tuning::new().fill(fill))
+            .retain_age(Duration::from_secs(2));
         let log = options.open(place(&dir)).unwrap();
         let started = Instant::now();
         let young = append(&log, 300, 80);
@@ -103,7 +113,7 @@ fn a_segment_is_kept_for_so_long_after_its_last_record() {
         assert_sound(&log);
         drop(log);
         in_another_boot(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(log.stat().unwrap().policy.retain_age, Some(Duration::from_secs(2)));
         assert_sound(&log);
     }
@@ -132,7 +142,7 @@ fn a_time_before_the_clock_was_set_makes_no_segment_old() {
         note_time(segment, 42);
     }
     let keeping = || {
-        let log = Options::new().retain_age(Duration::from_secs(30 * 86_400));
+        let log = Options::default().retain_age(Duration::from_secs(30 * 86_400));
         log.open(place(&dir)).unwrap()
     };
     assert_eq!(read_all(&keeping()).len(), 300);
@@ -145,8 +155,9 @@ fn a_time_before_the_clock_was_set_makes_no_segment_old() {
 #[test]
 fn a_staged_log_removes_what_is_durable_and_uses_the_files_again() {
     let dir = scratch();
-    let options = Options::wal().segment_capacity_bytes(65536).retain_bytes(3 * 65536);
-    let log = options.fill(Fill::Staged).open(place(&dir)).unwrap();
+    let options =
+        Options::wal().tuning(Tuning::new().segment_capacity_bytes(65536)).retain_bytes(3 * 65536);
+    let log = options.tuning(Tuning::new().fill(Fill::Staged)).open(place(&dir)).unwrap();
     for _ in 0..60 {
         let last = *append(&log, 80, 200).last().unwrap();
         log.commit(last).unwrap();
@@ -158,7 +169,7 @@ fn a_staged_log_removes_what_is_durable_and_uses_the_files_again() {
     let end = log.durable();
     drop(log);
     in_another_boot(&place(&dir));
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(log.published() >= end);
     assert_sound(&log);
 }
@@ -180,9 +191,9 @@ fn a_record_that_is_longer_than_a_segment_goes_as_a_whole() {
 fn other_rules_are_for_text_logs() {
     let dir = scratch();
     let refused = [
-        Options::new().retain_files(1),
-        Options::new().rotate_bytes(1000),
-        Options::new().retain_bytes(1).compress(false),
+        Options::default().retain_files(1),
+        Options::default().rotate_bytes(1000),
+        Options::default().retain_bytes(1).compress(false),
     ];
     for options in refused {
         let error = options.open(place(&dir)).unwrap_err();
@@ -190,8 +201,8 @@ fn other_rules_are_for_text_logs() {
         assert!(!error.to_string().contains("retain_bytes"), "{error}");
     }
     small(Layout::Framed).retain_bytes(KEPT).open(place(&dir)).unwrap();
-    let reader = Options::new().read_only(true).retain_bytes(KEPT).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).retain_bytes(KEPT).open(place(&dir)).unwrap();
     assert_eq!(reader.stat().unwrap().policy.retain_bytes, Some(KEPT));
-    let changed = Options::new().read_only(true).retain_bytes(1).open(place(&dir));
+    let changed = Options::default().read_only(true).retain_bytes(1).open(place(&dir));
     assert_eq!(changed.unwrap_err().kind(), ErrorKind::InvalidOption);
 }

@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate, Tuning};
 
 use crate::support::{
     FILLS, LAYOUTS, Read, assert_holds, payload, place, read_all, read_from, scratch, small,
@@ -35,8 +35,8 @@ fn records_of_every_size_come_back_as_they_were_appended() {
         for fill in FILLS {
             for capacity in [4096, 12288, 64 << 10, 4 << 20] {
                 let dir = scratch();
-                let options =
-                    Options::new().layout(layout).fill(fill).segment_capacity_bytes(capacity);
+                let options = vellum::internal::options(layout)
+                    .tuning(Tuning::new().fill(fill).segment_capacity_bytes(capacity));
                 let log = options.open(place(&dir)).unwrap();
                 let mut expected = append_sizes(&log, &SIZES, 0);
                 expected.extend(append_sizes(&log, &SIZES, 100));
@@ -74,7 +74,7 @@ fn records_that_end_at_around_and_across_a_segment_boundary_come_back() {
         for fill in FILLS {
             for room in around {
                 let dir = scratch();
-                let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+                let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
                 // Leaves `room` bytes at the end of the segment (framed: rounded down to 8).
                 let mut expected = append_sizes(&log, &[4096 - 8 - room], 1);
                 expected.extend(append_sizes(&log, &around, 10));
@@ -90,11 +90,11 @@ fn a_record_much_longer_than_a_segment_comes_back() {
     for layout in LAYOUTS {
         for fill in FILLS {
             let dir = scratch();
-            let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+            let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
             let expected = append_sizes(&log, &[10, 300_000, 20, 4096 * 5 - 8, 4096 * 5, 30], 0);
             assert_holds(&log, &expected);
             drop(log);
-            assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+            assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
         }
     }
 }
@@ -105,7 +105,8 @@ fn parts_are_appended_as_one_record() {
     for layout in LAYOUTS {
         for (fill, len) in [(Fill::Mapped, 3), (Fill::Mapped, 1000), (Fill::Pwrite, 10)] {
             let dir = scratch();
-            let options = Options::new().layout(layout).fill(fill).segment_capacity_bytes(1 << 20);
+            let options = vellum::internal::options(layout)
+                .tuning(Tuning::new().fill(fill).segment_capacity_bytes(1 << 20));
             let log = options.open(place(&dir)).unwrap();
             let mut expected = Vec::new();
             for count in counts {
@@ -125,12 +126,12 @@ fn parts_are_appended_as_one_record() {
 fn no_parts_are_an_empty_record_in_a_framed_log_and_nothing_in_a_text_log() {
     for fill in FILLS {
         let dir = scratch();
-        let log = small(Layout::Framed).fill(fill).open(place(&dir)).unwrap();
+        let log = small(Layout::Framed).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let lsn = log.append_vectored(&[]).unwrap();
         let second = log.append_vectored(&[IoSlice::new(b"")]).unwrap();
         assert_holds(&log, &[(lsn, vec![]), (second, vec![])]);
         let dir = scratch();
-        let log = small(Layout::Text).fill(fill).open(place(&dir)).unwrap();
+        let log = small(Layout::Text).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         assert_eq!(log.append_vectored(&[]).unwrap(), log.tail());
         assert_holds(&log, &[]);
     }
@@ -163,11 +164,12 @@ fn every_combination(capacity: u64) {
     for layout in LAYOUTS {
         for fill in FILLS {
             for preallocate in PREALLOCATES.into_iter().filter(|p| is_valid(layout, fill, *p)) {
-                let options = Options::new()
-                    .layout(layout)
-                    .fill(fill)
-                    .preallocate(preallocate)
-                    .segment_capacity_bytes(capacity);
+                let options = vellum::internal::options(layout).tuning(
+                    Tuning::new()
+                        .fill(fill)
+                        .preallocate(preallocate)
+                        .segment_capacity_bytes(capacity),
+                );
                 println!("{layout} {fill} {preallocate} {capacity}");
                 keeps_its_records(&options);
             }
@@ -212,7 +214,8 @@ fn combinations_that_cannot_be_are_refused() {
         for fill in FILLS {
             for preallocate in PREALLOCATES.into_iter().filter(|p| !is_valid(layout, fill, *p)) {
                 let dir = scratch();
-                let options = Options::new().layout(layout).fill(fill).preallocate(preallocate);
+                let options = vellum::internal::options(layout)
+                    .tuning(Tuning::new().fill(fill).preallocate(preallocate));
                 let error = options.open(place(&dir)).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::InvalidOption);
                 assert!(!place(&dir).exists(), "nothing is made");
@@ -225,7 +228,8 @@ fn combinations_that_cannot_be_are_refused() {
 fn recycled_files_are_used_again_and_never_show_their_old_bytes() {
     for fill in FILLS {
         let dir = scratch();
-        let options = small(Layout::Framed).fill(fill).preallocate(Preallocate::Recycle);
+        let options = small(Layout::Framed)
+            .tuning(Tuning::new().fill(fill).preallocate(Preallocate::Recycle));
         let log = options.open(place(&dir)).unwrap();
         let mut all = append_sizes(&log, &[64; 200], 0);
         let mut spares = 0;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use vellum::stat::SegmentState;
-use vellum::{Layout, Log, Options};
+use vellum::{Layout, Log, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{LAYOUTS, assert_holds, assert_sound, payloads, place, scratch, small};
@@ -67,7 +67,7 @@ fn more_threads_than_slots_share_one_handle() {
 
 /// Opens a log, holds a reservation, and does as it is told.
 pub(crate) fn hold_a_log(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let mut reservation = log.reserve(5).unwrap();
     child::say("holds");
     child::hear();
@@ -78,7 +78,7 @@ pub(crate) fn hold_a_log(arguments: &[String]) {
 #[test]
 fn stat_tells_what_the_log_is_and_who_is_there() {
     let dir = scratch();
-    let options = Options::new().layout(Layout::Framed).segment_capacity_bytes(64 << 10);
+    let options = Options::events().tuning(Tuning::new().segment_capacity_bytes(64 << 10));
     let log = options.open(place(&dir)).unwrap();
     for _ in 0..30 {
         log.append(&[1; 5000]).unwrap();

@@ -1,6 +1,6 @@
 //! Text logs are plain text: lines, and files that `cat`, `grep` and `wc` understand.
 
-use vellum::{Layout, Lsn, Options, Preallocate};
+use vellum::{Layout, Lsn, Options, Preallocate, Tuning};
 
 use crate::support::child::Child;
 use crate::support::{
@@ -15,7 +15,8 @@ fn a_closed_text_log_is_exactly_what_was_appended_in_plain_files() {
     for fill in FILLS {
         for preallocate in PREALLOCATES {
             let dir = scratch();
-            let options = small(Layout::Text).fill(fill).preallocate(preallocate);
+            let options =
+                small(Layout::Text).tuning(Tuning::new().fill(fill).preallocate(preallocate));
             let mut appended = Vec::new();
             for life in 0..3 {
                 let log = options.open(place(&dir)).unwrap();
@@ -36,7 +37,7 @@ fn a_closed_text_log_is_exactly_what_was_appended_in_plain_files() {
 
 /// Appends numbered lines and leaves.
 pub(crate) fn append_lines(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     for index in 0..300 {
         log.append(format!("{} {index}\n", arguments[1]).as_bytes()).unwrap();
     }
@@ -95,7 +96,7 @@ fn a_line_longer_than_many_segments_is_one_record() {
     for fill in FILLS {
         for len in [4097, 8192, 8193, 100_000, 4096 * 7] {
             let dir = scratch();
-            let options = small(Layout::Text).fill(fill);
+            let options = small(Layout::Text).tuning(Tuning::new().fill(fill));
             let log = options.open(place(&dir)).unwrap();
             let giant = payload(Layout::Text, 5, len);
             log.append(b"before\n").unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use vellum::{ErrorKind, Layout, Log, Lsn, Preallocate};
+use vellum::{ErrorKind, Layout, Log, Lsn, Preallocate, Tuning};
 
 use crate::support::{
     FILLS, LAYOUTS, Read, assert_holds, assert_sound, payload, place, read_all, scratch,
@@ -127,7 +127,7 @@ fn positions_never_repeat_when_everything_is_trimmed_and_the_log_reopened() {
     for layout in LAYOUTS {
         for fill in FILLS {
             let dir = scratch();
-            let options = small(layout).fill(fill);
+            let options = small(layout).tuning(Tuning::new().fill(fill));
             let mut highest = Lsn::ZERO;
             for life in 0..8 {
                 let log = options.open(place(&dir)).unwrap();
@@ -152,7 +152,7 @@ fn a_trimmed_log_begins_where_it_did_when_its_control_file_is_lost() {
         // The last sizes end with the segment, where the beginning has no header to be noted in.
         for last in [100, 2000, 4088] {
             let dir = scratch();
-            let options = small(Layout::Framed).fill(fill);
+            let options = small(Layout::Framed).tuning(Tuning::new().fill(fill));
             let log = options.open(place(&dir)).unwrap();
             append_many(&log, 50, 0);
             log.append(&vec![1; last]).unwrap();
@@ -177,7 +177,10 @@ fn trimming_beside_writers_readers_and_verifiers_harms_none_of_them() {
         for preallocate in preallocates.into_iter().take(1 + usize::from(layout == Layout::Framed))
         {
             let dir = scratch();
-            let log = small(layout).preallocate(preallocate).open(place(&dir)).unwrap();
+            let log = small(layout)
+                .tuning(Tuning::new().preallocate(preallocate))
+                .open(place(&dir))
+                .unwrap();
             trim_beside_others(&log);
         }
     }

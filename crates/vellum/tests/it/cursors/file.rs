@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use vellum::{CursorHold, ErrorKind, Layout, Lsn, Options};
+use vellum::{CursorHold, ErrorKind, Layout, Lsn, Options, Tuning};
 
 use super::{append, only, rest};
 use crate::support::mount::Mount;
@@ -34,7 +34,7 @@ fn a_torn_image_leaves_the_cursor_at_the_commit_before() {
         let torn = scratch();
         copy_log(&place(&dir), &place(&torn));
         damage(&place(&torn), half);
-        let log = Options::new().open(place(&torn)).unwrap();
+        let log = Options::default().open(place(&torn)).unwrap();
         let before = if index == 5 { 0 } else { index - 1 };
         let cursor = log.cursor("x", Lsn::ZERO).unwrap();
         assert_eq!(cursor.position().unwrap(), all[before].0);
@@ -53,7 +53,7 @@ fn one_damaged_sector_neither_loses_a_new_cursor_nor_brings_a_removed_one_back()
         let copy = scratch();
         copy_log(&place(&dir), &place(&copy));
         damage(&place(&copy), half);
-        assert_eq!(Options::new().open(place(&copy)).unwrap().cursors().unwrap().len(), 1);
+        assert_eq!(Options::default().open(place(&copy)).unwrap().cursors().unwrap().len(), 1);
         cursor.remove().unwrap();
         damage(&place(&dir), half);
         assert_eq!(log.cursors().unwrap(), []);
@@ -117,7 +117,7 @@ fn a_copy_has_the_cursors_and_not_their_owners() {
         cursor.own().unwrap();
         cursor.hold(CursorHold::new()).unwrap();
         copy_log(&place(&dir), &place(&copy));
-        let log = Options::new().open(place(&copy)).unwrap();
+        let log = Options::default().open(place(&copy)).unwrap();
         let stat = only(&log);
         assert!(stat.hold.is_some() && !stat.is_owned);
         let copied = log.cursor("x", Lsn::ZERO).unwrap();
@@ -155,7 +155,8 @@ fn a_cursor_moves_on_a_full_disk_and_the_first_one_is_refused_there() {
     let mounts = [Mount::ext4(name, 16), Mount::xfs(name)];
     for mount in mounts.into_iter().flatten() {
         let [first, second] = ["first", "second"].map(|log| {
-            let options = Options::new().layout(Layout::Text).segment_capacity_bytes(65536);
+            let options =
+                Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(65536));
             let log = options.open(mount.path().join(log)).unwrap();
             append(&log, 20, 0);
             log.sync().unwrap();

@@ -27,7 +27,7 @@ fn trim_stops_before_a_cursor_that_holds() {
         assert_eq!(log.trim(all[200].0).unwrap().begin, all[150].0);
         // Nobody owns it, and it still holds in the next process.
         drop((cursor, free, log));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(log.trim(all[200].0).unwrap().held_at, Some(all[150].0));
         log.cursor("holds", Lsn::ZERO).unwrap().unhold().unwrap();
         let report = log.trim(all[200].0).unwrap();
@@ -102,7 +102,7 @@ fn beyond_its_limit_a_cursor_is_overrun_and_its_reader_is_told() {
 #[test]
 fn retention_and_compression_stop_before_a_cursor_that_holds() {
     let dir = scratch();
-    let options = Options::new().layout(Layout::Text).rotate_bytes(1000).retain_files(1);
+    let options = Options::mapped_text().rotate_bytes(1000).retain_files(1);
     #[cfg(feature = "zstd")]
     let options = options.compress(true);
     let log = options.open(place(&dir)).unwrap();
@@ -131,7 +131,7 @@ fn retention_and_compression_stop_before_a_cursor_that_holds() {
 fn a_cursor_holds_nothing_that_is_too_old() {
     let framed = small(Layout::Framed).retain_bytes(1);
     for options in [
-        Options::new().layout(Layout::Text).rotate_bytes(200).retain_files(0),
+        Options::mapped_text().rotate_bytes(200).retain_files(0),
         framed.clone().envelope(true),
         // The segments of this one note the time themselves.
         framed.retain_age(Duration::from_secs(86_400)),

@@ -19,11 +19,11 @@ fn a_cursor_is_where_it_was_committed_in_the_next_process_and_the_next_boot() {
         assert!(log.durable() >= all[40].0, "what is before a cursor is durable");
         assert_eq!(log.cursor("shipper", Lsn::ZERO).unwrap().position().unwrap(), all[40].0);
         drop((cursor, log));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(rest(&log.cursor("shipper", Lsn::ZERO).unwrap())[0], all[40].0);
         drop(log);
         in_another_boot(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(rest(&log.cursor("shipper", Lsn::ZERO).unwrap())[0], all[40].0);
     }
 }
@@ -84,7 +84,7 @@ fn who_may_only_read_sees_cursors_and_moves_none() {
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append(&log, 10, 0);
         log.cursor("x", all[5].0).unwrap();
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         assert_eq!(reader.cursor("y", Lsn::ZERO).unwrap_err().kind(), ErrorKind::NotFound);
         let cursor = reader.cursor("x", Lsn::ZERO).unwrap();
         assert_eq!(rest(&cursor).len(), 5);
@@ -118,17 +118,17 @@ fn a_cursor_is_never_beyond_the_end_of_its_log() {
         drop((before, beyond, log));
         let old = scratch();
         copy_log(&place(&dir), &place(&old));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         append(&log, 50, 9);
         log.cursor("beyond", Lsn::ZERO).unwrap().commit(log.published()).unwrap();
         drop(log);
         std::fs::copy(place(&dir).join("cursors"), place(&old).join("cursors")).unwrap();
-        let reader = Options::new().read_only(true).open(place(&old)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&old)).unwrap();
         assert_eq!(
             reader.cursor("beyond", Lsn::ZERO).unwrap().position().unwrap(),
             reader.published()
         );
-        let log = Options::new().open(place(&old)).unwrap();
+        let log = Options::default().open(place(&old)).unwrap();
         let end = log.published();
         append(&log, 100, 11);
         assert_eq!(

@@ -10,7 +10,7 @@ use crate::support::{LAYOUTS, fork, place, scratch, small, until};
 
 /// Owns the cursor `x` of a log until it is told to end.
 pub(crate) fn own_a_cursor(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     cursor.own().unwrap();
     child::say("owns it");
@@ -19,7 +19,7 @@ pub(crate) fn own_a_cursor(arguments: &[String]) {
 
 /// Appends, and commits the cursor `x` behind every record; says where it is.
 pub(crate) fn commit_all_the_time(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     loop {
         log.append(b"one more\n").unwrap();
@@ -31,7 +31,7 @@ pub(crate) fn commit_all_the_time(arguments: &[String]) {
 
 /// Forks a child that lives on beside an owned cursor, and is killed.
 pub(crate) fn fork_beside_an_owned_cursor(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let cursor = log.cursor("x", Lsn::ZERO).unwrap();
     cursor.own().unwrap();
     let cursor = RefCell::new(Some(cursor));

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use vellum::{ErrorKind, Layout, Log, Lsn};
+use vellum::{ErrorKind, Layout, Log, Lsn, Tuning};
 
 use crate::support::{Read, assert_holds, payload, place, read_all, scratch, segment_files, small};
 
@@ -120,7 +120,7 @@ fn a_segment_that_was_cut_is_an_error_for_readers() {
     for layout in crate::support::LAYOUTS {
         for len in [0, 10, 4096, 5000] {
             let dir = scratch();
-            let options = small(layout).segment_capacity_bytes(64 << 10);
+            let options = small(layout).tuning(Tuning::new().segment_capacity_bytes(64 << 10));
             let log = options.open(place(&dir)).unwrap();
             for index in 0..100 {
                 log.append(&payload(layout, index, 99)).unwrap();

@@ -1,6 +1,6 @@
 //! As many participants as there is room for, and one more.
 
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{ErrorKind, Layout, Log, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{assert_sound, place, read_all, scratch, skip, small};
@@ -23,7 +23,7 @@ pub(crate) fn crowd(arguments: &[String]) {
     if !raise_descriptor_limit() {
         return child::say("no descriptors");
     }
-    let open = || Options::new().open(&arguments[0]);
+    let open = || Options::default().open(&arguments[0]);
     let mut logs: Vec<Log> = Vec::new();
     let error = loop {
         match open() {
@@ -52,7 +52,7 @@ pub(crate) fn busy_crowd(arguments: &[String]) {
     if !raise_descriptor_limit() {
         return child::say("no descriptors");
     }
-    let open = || Options::new().open(&arguments[0]).unwrap();
+    let open = || Options::default().open(&arguments[0]).unwrap();
     let mut logs: Vec<Log> = (0..8).map(|_| open()).collect();
     for log in &logs {
         std::thread::scope(|scope| {
@@ -82,7 +82,12 @@ pub(crate) fn busy_crowd(arguments: &[String]) {
 #[test]
 fn as_many_participants_as_there_are_places_append() {
     let dir = scratch();
-    drop(small(Layout::Framed).segment_capacity_bytes(1 << 20).open(place(&dir)).unwrap());
+    drop(
+        small(Layout::Framed)
+            .tuning(Tuning::new().segment_capacity_bytes(1 << 20))
+            .open(place(&dir))
+            .unwrap(),
+    );
     let mut crowd = Child::start("busy crowd", &[place(&dir).to_str().unwrap()]);
     match crowd.hears().as_deref() {
         Some("no descriptors") => return skip("as_many_participants", "too few descriptors"),
@@ -90,7 +95,7 @@ fn as_many_participants_as_there_are_places_append() {
     }
     ["many participants", "one by one", "done"].iter().for_each(|answer| crowd.expect(answer));
     crowd.finish_well();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(read_all(&log).len(), 8 * 128 + 1024 + 424 + 1);
     assert_sound(&log);
 }
@@ -106,7 +111,7 @@ fn one_participant_too_many_is_refused_and_hurts_nobody() {
     }
     crowd.expect("done");
     crowd.finish_well();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(read_all(&log).len(), 12);
     assert_sound(&log);
 }

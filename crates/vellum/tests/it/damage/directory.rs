@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::mpsc;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::fork;
@@ -62,14 +62,15 @@ fn a_planted_link_is_never_followed() {
             symlink(&victim, place(&dir).join(name)).unwrap();
             let options = match layout {
                 Layout::Framed if fill != Fill::Staged => {
-                    small(layout).preallocate(Preallocate::Recycle)
+                    small(layout).tuning(Tuning::new().preallocate(Preallocate::Recycle))
                 }
                 _ => small(layout),
             };
-            let log = options.fill(fill).mode(0o666).open(place(&dir)).unwrap();
+            let log =
+                options.tuning(Tuning::new().fill(fill)).mode(0o666).open(place(&dir)).unwrap();
             #[cfg(feature = "zstd")]
             if layout == Layout::Text {
-                let again = Options::new().compress(true).open(place(&dir)).unwrap();
+                let again = Options::default().compress(true).open(place(&dir)).unwrap();
                 drop(again);
             }
             // One that was found in the place of a file costs one record at most.
@@ -79,7 +80,7 @@ fn a_planted_link_is_never_followed() {
             assert_eq!(fs::read(&victim).unwrap(), b"keep me", "{layout} {fill} {name}");
             let mode = victim.metadata().unwrap().permissions().mode() & 0o777;
             assert_eq!(mode, 0o604, "{layout} {fill} {name}");
-            assert_sound(&Options::new().open(place(&dir)).unwrap());
+            assert_sound(&Options::default().open(place(&dir)).unwrap());
         }
     }
 }
@@ -96,7 +97,7 @@ fn a_log_whose_own_file_is_a_link_is_refused_and_what_it_leads_to_stays() {
             let bytes = fs::read(&victim).unwrap();
             fs::set_permissions(&victim, Permissions::from_mode(0o604)).unwrap();
             symlink(&victim, &file).unwrap();
-            let opened = Options::new().open(place(&dir));
+            let opened = Options::default().open(place(&dir));
             if name != "geometry" {
                 let error = opened.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Incompatible, "{name}: {error}");
@@ -131,7 +132,7 @@ fn a_pipe_in_the_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
             let path = place(&dir);
             let (sender, answer) = mpsc::channel();
             std::thread::spawn(move || {
-                let opened = Options::new().read_only(is_read_only).open(path);
+                let opened = Options::default().read_only(is_read_only).open(path);
                 let read = opened.and_then(|log| log.reader(Lsn::ZERO)?.next().map(drop));
                 let _ = sender.send(read.map_err(|error| error.kind()));
             });
@@ -145,7 +146,7 @@ fn a_pipe_in_the_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
 pub(crate) fn go_elsewhere(arguments: &[String]) {
     std::env::set_current_dir(&arguments[0]).unwrap();
     let (layout, fill) = shape(&arguments[1..]);
-    let log = small(layout).fill(fill).open("log").unwrap();
+    let log = small(layout).tuning(Tuning::new().fill(fill)).open("log").unwrap();
     std::env::set_current_dir("/").unwrap();
     use_everything(&log);
 }
@@ -176,7 +177,7 @@ fn a_process_that_goes_elsewhere_keeps_its_log() {
         let (layout, fill) = (layout.to_string(), fill.to_string());
         let child = Child::start("go elsewhere", &[dir.path().to_str().unwrap(), &layout, &fill]);
         child.finish_well();
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(payloads(&log).len(), 10, "{layout} {fill}");
     }
 }
@@ -185,7 +186,7 @@ fn a_process_that_goes_elsewhere_keeps_its_log() {
 pub(crate) fn become_a_daemon(arguments: &[String]) {
     std::env::set_current_dir(&arguments[0]).unwrap();
     let (layout, fill) = shape(&arguments[1..]);
-    let log = small(layout).fill(fill).open("log").unwrap();
+    let log = small(layout).tuning(Tuning::new().fill(fill)).open("log").unwrap();
     fill_segments(&log, 1);
     let daemon = fork::fork(|| {
         std::env::set_current_dir("/").unwrap();
@@ -210,14 +211,19 @@ fn a_daemon_that_has_closed_all_descriptors_keeps_its_log() {
     for (layout, fill) in SHAPES {
         let dir = scratch();
         let decoy = dir.path().join("decoy");
-        small(layout).fill(fill).open(&decoy).unwrap().append(b"decoy\n").unwrap();
+        small(layout)
+            .tuning(Tuning::new().fill(fill))
+            .open(&decoy)
+            .unwrap()
+            .append(b"decoy\n")
+            .unwrap();
         let (layout, fill) = (layout.to_string(), fill.to_string());
         let arguments = [dir.path().to_str().unwrap(), &layout, &fill];
         Child::start("become a daemon", &arguments).finish_well();
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(payloads(&log).len(), 10, "{layout} {fill}");
         assert_sound(&log);
-        let decoy = Options::new().open(decoy).unwrap();
+        let decoy = Options::default().open(decoy).unwrap();
         assert_eq!(payloads(&decoy), [b"decoy\n"]);
     }
 }
@@ -228,11 +234,11 @@ fn a_log_whose_parent_is_renamed_stays_in_its_directory() {
         let dir = scratch();
         let (before, after) = (dir.path().join("before"), dir.path().join("after"));
         fs::create_dir(&before).unwrap();
-        let log = small(layout).fill(fill).open(before.join("log")).unwrap();
+        let log = small(layout).tuning(Tuning::new().fill(fill)).open(before.join("log")).unwrap();
         fs::rename(&before, &after).unwrap();
         use_everything(&log);
         drop(log);
-        assert_eq!(payloads(&Options::new().open(after.join("log")).unwrap()).len(), 10);
+        assert_eq!(payloads(&Options::default().open(after.join("log")).unwrap()).len(), 10);
     }
 }
 
@@ -242,11 +248,12 @@ fn a_log_whose_path_another_one_has_taken_is_left() {
         let dir = scratch();
         let (before, after) = (dir.path().join("before"), dir.path().join("after"));
         fs::create_dir(&before).unwrap();
-        let log = small(layout).fill(fill).open(before.join("log")).unwrap();
+        let log = small(layout).tuning(Tuning::new().fill(fill)).open(before.join("log")).unwrap();
         fs::rename(&before, &after).unwrap();
         // Somebody else makes a log of the same name.
         fs::create_dir(&before).unwrap();
-        let other = small(layout).fill(fill).open(before.join("log")).unwrap();
+        let other =
+            small(layout).tuning(Tuning::new().fill(fill)).open(before.join("log")).unwrap();
         let mut count = 0;
         let error = loop {
             match log.append(b"a line\n") {
@@ -258,7 +265,7 @@ fn a_log_whose_path_another_one_has_taken_is_left() {
         log.reopen().unwrap().append(b"goes on\n").unwrap();
         drop(log);
         assert_eq!(payloads(&other), [b"goes on\n"]);
-        assert_eq!(payloads(&Options::new().open(after.join("log")).unwrap()).len(), count);
+        assert_eq!(payloads(&Options::default().open(after.join("log")).unwrap()).len(), count);
     }
 }
 
@@ -266,11 +273,13 @@ fn a_log_whose_path_another_one_has_taken_is_left() {
 pub(crate) fn commit_below_0711(arguments: &[String]) {
     become_nobody();
     let home = Path::new(&arguments[0]);
-    let framed = Options::new().layout(Layout::Framed);
-    let text = Options::new().layout(Layout::Text);
+    let framed = Options::events();
+    let text = Options::mapped_text();
     for (index, options) in [Options::wal(), framed, text].into_iter().enumerate() {
         // The directory of the log is this user's, the one above may only be passed through.
-        let log = options.segment_capacity_bytes(1 << 20).open(home.join(format!("log{index}")));
+        let log = options
+            .tuning(Tuning::new().segment_capacity_bytes(1 << 20))
+            .open(home.join(format!("log{index}")));
         let log = log.unwrap();
         assert!(!log.stat().unwrap().can_sync_name);
         let lsn = log.append(b"record\n").unwrap();
@@ -300,7 +309,7 @@ fn a_log_below_a_directory_that_may_not_be_read_commits() {
     child.expect("done");
     child.finish_well();
     for index in 0..3 {
-        let log = Options::new().open(home.join(format!("log{index}"))).unwrap();
+        let log = Options::default().open(home.join(format!("log{index}"))).unwrap();
         assert_eq!(payloads(&log).len(), 2);
         let stat = log.stat().unwrap();
         assert!(stat.poison.is_none() && stat.can_sync_name);

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::{LAYOUTS, PATIENCE, place, scratch, segment_files, small};
 
@@ -33,7 +33,7 @@ fn soon<T: Send + 'static>(path: PathBuf, act: fn(PathBuf) -> T) -> T {
 
 fn filled(layout: Layout, fill: Fill) -> tempfile::TempDir {
     let dir = scratch();
-    let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+    let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
     for _ in 0..5 {
         log.append(&[&[b'x'; 3000][..], b"\n"].concat()).unwrap();
     }
@@ -47,7 +47,7 @@ fn lengthen(file: &Path, len: u64) {
 
 /// Everything that there is, read in every way.
 fn read_all_ways(path: PathBuf) -> vellum::Result<usize> {
-    let log = Options::new().read_only(true).open(path)?;
+    let log = Options::default().read_only(true).open(path)?;
     log.stat()?;
     // Of text, NULs are told as damage.
     log.verify()?;
@@ -66,12 +66,12 @@ fn a_long_geometry_file_is_refused() {
         let geometry = place(&dir).join("geometry");
         lengthen(&geometry, GIANT_LEN);
         for is_read_only in [true, false] {
-            let error = Options::new().read_only(is_read_only).open(place(&dir)).unwrap_err();
+            let error = Options::default().read_only(is_read_only).open(place(&dir)).unwrap_err();
             assert_eq!((error.kind(), error.path()), (ErrorKind::Corrupt, Some(&*geometry)));
         }
         // Also where it is all there is.
         fs::remove_file(place(&dir).join("control")).unwrap();
-        let error = Options::new().open(place(&dir)).unwrap_err();
+        let error = Options::default().open(place(&dir)).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corrupt, Some(&*geometry)));
     }
 }
@@ -104,7 +104,7 @@ fn what_lies_behind_the_end_of_a_segment_is_not_read() {
             let count = count.unwrap_or_else(|error| panic!("{what}: {error}"));
             assert!(count >= 5, "{what}: {count}");
             let append = |path: PathBuf| -> vellum::Result<()> {
-                let log = Options::new().open(path)?;
+                let log = Options::default().open(path)?;
                 let lsn = log.append(b"line\n")?;
                 log.commit(lsn)?;
                 log.truncate(lsn)
@@ -148,11 +148,11 @@ fn positions_behind_all_files_are_told_or_not_believed() {
                 // Before somebody opens the log, and while he has it open.
                 for is_open in [false, true] {
                     let dir = filled(layout, fill);
-                    let open = is_open.then(|| Options::new().open(place(&dir)).unwrap());
+                    let open = is_open.then(|| Options::default().open(place(&dir)).unwrap());
                     scribble(&place(&dir), &words);
                     let answer = soon(place(&dir), |path| {
                         let _ = read_far(&path);
-                        Options::new().open(path).and_then(|log| use_cursor(&log))
+                        Options::default().open(path).and_then(|log| use_cursor(&log))
                     });
                     let used = open.map(|log| soon_with(log, use_cursor));
                     for answer in [Some(answer), used].into_iter().flatten() {
@@ -180,7 +180,7 @@ fn a_framed_log_that_begins_behind_its_files_is_refused_or_recovered() {
     scribble(&place(&dir), &words);
     for is_read_only in [true, false] {
         // Who may write does not believe words that disagree with the segments.
-        if let Err(error) = Options::new().read_only(is_read_only).open(place(&dir)) {
+        if let Err(error) = Options::default().read_only(is_read_only).open(place(&dir)) {
             assert_eq!(error.kind(), ErrorKind::Corrupt);
             let reason = "make no sense: begin is 9007199254740992";
             assert!(error.to_string().contains(reason), "{error}");
@@ -191,7 +191,7 @@ fn a_framed_log_that_begins_behind_its_files_is_refused_or_recovered() {
 }
 
 fn read_far(path: &Path) -> vellum::Result<()> {
-    let log = Options::new().read_only(true).open(path)?;
+    let log = Options::default().read_only(true).open(path)?;
     log.verify()?;
     log.stat().map(drop)
 }

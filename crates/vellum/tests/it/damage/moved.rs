@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::{is_root, place, segment_files, small};
 
@@ -57,7 +57,7 @@ fn move_secret_to(path: &Path) -> File {
 
 /// Has root use the log in every way that writes.
 fn use_everything(path: &Path) -> vellum::Result<()> {
-    let log = Options::new().open(path)?;
+    let log = Options::default().open(path)?;
     let used = fill(&log);
     log.prepare(1)?;
     if log.layout() == Layout::Text {
@@ -111,7 +111,7 @@ fn a_private_file_with_the_name_of_a_file_of_the_log_is_not_written() {
         return;
     }
     for (layout, fill) in shapes() {
-        let options = small(layout).fill(fill);
+        let options = small(layout).tuning(Tuning::new().fill(fill));
         let names = shared_log(&options);
         let mut names: Vec<PathBuf> =
             fs::read_dir(place(&names)).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -141,10 +141,10 @@ fn the_newest_text_file_that_is_private_is_refused_by_name() {
     if !is_root("the_newest_text_file_that_is_private") {
         return;
     }
-    let dir = shared_log(&small(Layout::Text).fill(Fill::Pwrite));
+    let dir = shared_log(&small(Layout::Text).tuning(Tuning::new().fill(Fill::Pwrite)));
     let newest = segment_files(&place(&dir)).pop().unwrap();
     let private = move_secret_to(&newest);
-    let log = Options::new().open(place(&dir));
+    let log = Options::default().open(place(&dir));
     let error = log.and_then(|log| log.append(b"line\n")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert_eq!(error.path(), Some(&*newest), "{error}");
@@ -152,7 +152,7 @@ fn the_newest_text_file_that_is_private_is_refused_by_name() {
     // Who looks after the log says that it belongs there.
     fs::set_permissions(&newest, Permissions::from_mode(0o660)).unwrap();
     chown(&newest, None, Some(GROUP)).unwrap();
-    Options::new().open(place(&dir)).unwrap().append(b"line\n").unwrap();
+    Options::default().open(place(&dir)).unwrap().append(b"line\n").unwrap();
 }
 
 #[cfg(feature = "zstd")]
@@ -161,11 +161,11 @@ fn a_private_file_is_not_compressed_for_others() {
     if !is_root("a_private_file_is_not_compressed") {
         return;
     }
-    let dir = shared_log(&small(Layout::Text).fill(Fill::Pwrite));
+    let dir = shared_log(&small(Layout::Text).tuning(Tuning::new().fill(Fill::Pwrite)));
     let closed = segment_files(&place(&dir));
     let private = move_secret_to(&closed[1]);
     fs::set_permissions(&closed[2], Permissions::from_mode(0o640)).unwrap();
-    let log = Options::new().compress(true).open(place(&dir)).unwrap();
+    let log = Options::default().compress(true).open(place(&dir)).unwrap();
     log.rotate().unwrap();
     log.append(b"in a new file\n").unwrap();
     drop(log);
@@ -183,10 +183,10 @@ fn a_private_file_is_not_shipped() {
     if !is_root("a_private_file_is_not_shipped") {
         return;
     }
-    let dir = shared_log(&small(Layout::Text).fill(Fill::Pwrite));
+    let dir = shared_log(&small(Layout::Text).tuning(Tuning::new().fill(Fill::Pwrite)));
     let closed = segment_files(&place(&dir));
     let private = move_secret_to(&closed[1]);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     log.sync().unwrap();
     let shipper = log.ship().elect().unwrap().unwrap();
     let (mut at, mut buf) = (shipper.begin(), vec![0; 1 << 20]);
@@ -210,7 +210,7 @@ fn a_private_file_is_not_saved_into_a_repaired_log() {
         return;
     }
     for (layout, fill) in shapes() {
-        let dir = shared_log(&small(layout).fill(fill));
+        let dir = shared_log(&small(layout).tuning(Tuning::new().fill(fill)));
         let closed = segment_files(&place(&dir))[1].clone();
         let private = move_secret_to(&closed);
         let saved = dir.path().join("saved");

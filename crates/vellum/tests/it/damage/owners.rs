@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
-use vellum::{ErrorKind, Fill, Layout, Log, Options};
+use vellum::{Create, ErrorKind, Fill, Layout, Log, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{assert_sound, become_user, is_root, payloads, place, small};
@@ -46,9 +46,11 @@ pub(crate) fn act_as_user(arguments: &[String]) {
     let layout = if arguments[6] == "text" { Layout::Text } else { Layout::Framed };
     let mode = u32::from_str_radix(&arguments[7], 8).unwrap();
     let options = match act {
-        "create" => small(layout).mode(mode).create_new(true),
-        "create staged" => small(layout).fill(Fill::Staged).mode(mode).create_new(true),
-        _ => Options::new().layout(layout),
+        "create" => small(layout).mode(mode).create(Create::New),
+        "create staged" => {
+            small(layout).tuning(Tuning::new().fill(Fill::Staged)).mode(mode).create(Create::New)
+        }
+        _ => vellum::internal::options(layout),
     };
     child::say(&match options.open(path).and_then(|log| make_files(&log)) {
         Ok(()) => "done".to_string(),
@@ -134,11 +136,11 @@ fn what_root_makes_of_a_log_belongs_to_the_user_of_the_log() {
             root_acts();
             fs::remove_file(log.join("geometry")).unwrap();
             if layout == Layout::Text {
-                let policy = Options::new().retain_files(1000).open(&log);
+                let policy = Options::default().retain_files(1000).open(&log);
                 drop(policy.unwrap());
             }
             root_acts();
-            assert_sound(&Options::new().open(&log).unwrap());
+            assert_sound(&Options::default().open(&log).unwrap());
         }
     }
 }
@@ -179,7 +181,7 @@ fn a_log_stays_usable_for_two_users_of_one_group() {
                 assert_eq!(act(user, &log, "use", layout, 0), "done", "without {name}");
                 assert_owned(&log, &[SERVICE, OTHER], GROUP, 0o660);
             }
-            assert_sound(&Options::new().open(&log).unwrap());
+            assert_sound(&Options::default().open(&log).unwrap());
         }
     }
 }
@@ -222,13 +224,14 @@ fn who_may_write_by_an_access_control_list_alone_makes_files_for_all_in_it() {
             assert_eq!(act(user, &log, "use", layout, 0), "done", "{layout} {}", user.uid);
         }
         assert!(act(user(OTHER + 1), &log, "use", layout, 0).starts_with("PermissionDenied"));
-        assert_sound(&Options::new().open(&log).unwrap());
+        assert_sound(&Options::default().open(&log).unwrap());
     }
 }
 
 /// Appends until a file would have to be made.
 pub(crate) fn append_without_rights(arguments: &[String]) {
-    let error = Options::new().open(&arguments[0]).and_then(|log| make_files(&log)).unwrap_err();
+    let error =
+        Options::default().open(&arguments[0]).and_then(|log| make_files(&log)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(error.to_string().contains("user 12345 and group 12345, with mode 600"), "{error}");
     child::say("refused");
@@ -248,7 +251,7 @@ fn who_may_not_give_files_away_is_refused_and_the_others_go_on() {
             names.sort();
             names
         };
-        let before = payloads(&Options::new().read_only(true).open(&log).unwrap());
+        let before = payloads(&Options::default().read_only(true).open(&log).unwrap());
         let role = child::command("append without rights", &[log.to_str().unwrap()]);
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set", "-chown", "--inh-caps", "-chown", "--"]);
@@ -259,7 +262,7 @@ fn who_may_not_give_files_away_is_refused_and_the_others_go_on() {
         child.finish_well();
         assert!(names().iter().all(|name| name != "segment.new"), "{:?}", names());
         assert_owned(&log, &[SERVICE], SERVICE, 0o600);
-        let after = payloads(&Options::new().read_only(true).open(&log).unwrap());
+        let after = payloads(&Options::default().read_only(true).open(&log).unwrap());
         assert!(after.starts_with(&before));
         assert_eq!(act(user(SERVICE), &log, "use", layout, 0), "done");
     }

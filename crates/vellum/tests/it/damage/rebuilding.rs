@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate};
+use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate, Tuning};
 
 use crate::support::{
     FILLS, LAYOUTS, Read, assert_sound, copy_log, payload, place, read_all, scratch, segment_files,
@@ -43,7 +43,7 @@ fn records(log: &Log) -> Vec<Read> {
 #[track_caller]
 fn assert_recovers(image: &Path, expected: &[Read], case: &str) {
     let lsns = |reads: &[Read]| reads.iter().map(|read| read.0.get()).collect::<Vec<_>>();
-    let log = Options::new().open(image).unwrap();
+    let log = Options::default().open(image).unwrap();
     let found = records(&log);
     assert_eq!(lsns(&found), lsns(expected), "{case}: positions");
     assert!(found == expected, "{case}: bytes");
@@ -53,7 +53,7 @@ fn assert_recovers(image: &Path, expected: &[Read], case: &str) {
     assert!(records(&log) == expected, "{case}: goes on");
     drop(log);
     fs::remove_file(image.join("control")).unwrap();
-    let log = Options::new().open(image).unwrap();
+    let log = Options::default().open(image).unwrap();
     assert!(records(&log) == expected, "{case}: once more from the segments");
     assert_sound(&log);
 }
@@ -66,7 +66,7 @@ fn what_lies_behind_an_unfinished_record_is_kept_however_far_behind() {
             {
                 let case = format!("{layout} {fill} {held} {behind}");
                 let dir = scratch();
-                let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+                let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
                 let mut expected: Vec<Read> = (0..5).map(|seed| append(&log, seed, 300)).collect();
                 let mut reservation = log.reserve(held).unwrap();
                 expected.extend((5..5 + behind).map(|seed| append(&log, seed, 300)));
@@ -84,7 +84,7 @@ fn what_lies_behind_an_unfinished_record_is_kept_however_far_behind() {
 #[test]
 fn an_unfinished_line_deep_in_a_long_file_hides_nothing() {
     let dir = scratch();
-    let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4 << 20);
+    let options = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4 << 20));
     let log = options.open(place(&dir)).unwrap();
     let mut expected: Vec<Read> = (0..15).map(|seed| append(&log, seed, 100_000)).collect();
     let _reservation = log.reserve(1000).unwrap();
@@ -97,13 +97,14 @@ fn an_unfinished_record_leaves_no_nul_in_a_text_log() {
     for fill in FILLS {
         for behind in [1, 60] {
             let dir = scratch();
-            let log = small(Layout::Text).fill(fill).open(place(&dir)).unwrap();
+            let log =
+                small(Layout::Text).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
             append(&log, 0, 300);
             let mut reservation = log.reserve(200).unwrap();
             reservation.write_all(b"half a li").unwrap();
             (1..1 + behind).for_each(|seed| drop(append(&log, seed, 300)));
             let image = image(&dir);
-            drop(Options::new().open(&image).unwrap());
+            drop(Options::default().open(&image).unwrap());
             let text = crate::support::concatenated(&image);
             assert!(!text.contains(&0), "{fill} {behind}");
         }
@@ -113,7 +114,10 @@ fn an_unfinished_record_leaves_no_nul_in_a_text_log() {
 #[test]
 fn a_text_segment_that_was_not_yet_cut_when_all_died_shows_no_nul() {
     let dir = scratch();
-    let log = small(Layout::Text).preallocate(Preallocate::Off).open(place(&dir)).unwrap();
+    let log = small(Layout::Text)
+        .tuning(Tuning::new().preallocate(Preallocate::Off))
+        .open(place(&dir))
+        .unwrap();
     let expected: Vec<Read> = (0..30).map(|seed| append(&log, seed, 300)).collect();
     let image = image(&dir);
     // The writer reserves across the boundary first, and cuts the file then.
@@ -128,7 +132,8 @@ fn the_end_of_a_framed_segment_that_was_not_yet_padded_hides_nothing() {
     for fill in FILLS {
         for preallocate in [Preallocate::Auto, Preallocate::Off] {
             let dir = scratch();
-            let options = small(Layout::Framed).fill(fill).preallocate(preallocate);
+            let options =
+                small(Layout::Framed).tuning(Tuning::new().fill(fill).preallocate(preallocate));
             let log = options.open(place(&dir)).unwrap();
             let expected: Vec<Read> = (0..30).map(|seed| append(&log, seed, 300)).collect();
             let image = image(&dir);
@@ -153,7 +158,10 @@ fn a_batch_of_which_a_part_is_missing_disappears_as_a_whole() {
             for missing in 0..4 {
                 let case = format!("{fill} {lens:?}, from record {missing} on");
                 let dir = scratch();
-                let log = small(Layout::Framed).fill(fill).open(place(&dir)).unwrap();
+                let log = small(Layout::Framed)
+                    .tuning(Tuning::new().fill(fill))
+                    .open(place(&dir))
+                    .unwrap();
                 let before = append(&log, 1, 100);
                 let mut batch = log.batch();
                 lens.iter().for_each(|len| batch.push(&vec![b'b'; *len]).unwrap());
@@ -161,7 +169,7 @@ fn a_batch_of_which_a_part_is_missing_disappears_as_a_whole() {
                 let lost = read_all(&log)[1 + missing].0;
                 let image = image(&dir);
                 wipe_from(&image, lost);
-                let log = Options::new().open(&image).unwrap();
+                let log = Options::default().open(&image).unwrap();
                 let found = read_all(&log);
                 assert!(found == [before], "{case}: {} records are seen", found.len());
                 assert_sound(&log);
@@ -189,7 +197,8 @@ fn records_behind_a_long_torn_one_are_kept_whatever_it_held() {
         (0..250_000u32).flat_map(|index| (60_000 + index % 7).to_le_bytes()).collect();
     for fill in [Fill::Mapped, Fill::Pwrite] {
         let dir = scratch();
-        let options = Options::new().segment_capacity_bytes(4 << 20).fill(fill);
+        let options =
+            Options::default().tuning(Tuning::new().segment_capacity_bytes(4 << 20).fill(fill));
         let log = options.open(place(&dir)).unwrap();
         let before = append(&log, 1, 100);
         let torn = log.append(&words).unwrap();

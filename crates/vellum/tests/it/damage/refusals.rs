@@ -10,8 +10,8 @@ use crate::support::{LAYOUTS, assert_holds, place, scratch, small};
 /// The errors of opening for writing and for reading, which must be of one kind.
 #[track_caller]
 fn refused(path: &std::path::Path, kind: ErrorKind) -> String {
-    let writing = Options::new().open(path).unwrap_err();
-    let reading = Options::new().read_only(true).open(path).unwrap_err();
+    let writing = Options::default().open(path).unwrap_err();
+    let reading = Options::default().read_only(true).open(path).unwrap_err();
     assert_eq!((writing.kind(), reading.kind()), (kind, kind), "{writing}; {reading}");
     let text = writing.to_string();
     let shows_path = writing.path().is_some_and(|path| text.contains(path.to_str().unwrap()));
@@ -38,10 +38,10 @@ fn a_directory_of_other_things_is_no_log_and_stays_as_it_is() {
     let dir = scratch();
     fs::create_dir(place(&dir)).unwrap();
     fs::write(place(&dir).join("letter.txt"), b"dear").unwrap();
-    let error = Options::new().open(place(&dir)).unwrap_err();
+    let error = Options::default().open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incompatible);
     assert!(error.to_string().contains("letter.txt"), "{error}");
-    assert!(Options::new().read_only(true).open(place(&dir)).is_err());
+    assert!(Options::default().read_only(true).open(place(&dir)).is_err());
     assert_eq!(fs::read_dir(place(&dir)).unwrap().count(), 1, "nothing is made in it");
 }
 
@@ -58,7 +58,7 @@ fn a_control_file_of_zero_or_odd_length_is_refused_and_rebuilt_when_removed() {
             refused(&place(&dir), kind);
             assert_eq!(control.metadata().unwrap().len(), len, "left as it is");
             fs::remove_file(&control).unwrap();
-            let log = Options::new().open(place(&dir)).unwrap();
+            let log = Options::default().open(place(&dir)).unwrap();
             assert_holds(&log, &[(lsn, b"record\n".to_vec())]);
         }
     }
@@ -79,7 +79,10 @@ fn another_format_version_is_refused_with_both_numbers() {
         let text = refused(&place(&dir), ErrorKind::Incompatible);
         assert!(text.contains("77") && text.contains('1'), "{text}");
         fs::write(&control, &good).unwrap();
-        assert_holds(&Options::new().open(place(&dir)).unwrap(), &[(lsn, b"record\n".to_vec())]);
+        assert_holds(
+            &Options::default().open(place(&dir)).unwrap(),
+            &[(lsn, b"record\n".to_vec())],
+        );
     }
 }
 
@@ -110,7 +113,7 @@ fn a_segment_that_does_not_belong_here_is_refused_when_the_log_is_rebuilt() {
         fs::remove_file(place(&dir).join("control")).unwrap();
         refused(&place(&dir), ErrorKind::Corrupt);
         fs::remove_file(place(&dir).join(name)).unwrap();
-        assert!(Options::new().open(place(&dir)).is_ok());
+        assert!(Options::default().open(place(&dir)).is_ok());
     }
 }
 
@@ -121,11 +124,11 @@ fn a_segment_of_another_log_is_found_out() {
     drop(log_with_a_record(&other, Layout::Framed));
     drop(log_with_a_record(&path, Layout::Framed));
     fs::copy(other.join("0000000000001000.seg"), path.join("0000000000001000.seg")).unwrap();
-    let error = Options::new().open(&path).unwrap_err();
+    let error = Options::default().open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "the log does not end as it was closed");
     assert_eq!(error.path(), Some(path.join("0000000000001000.seg").as_path()));
     fs::remove_file(path.join("control")).unwrap();
-    assert_eq!(Options::new().open(&path).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(Options::default().open(&path).unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
 #[test]
@@ -134,9 +137,9 @@ fn a_control_file_that_is_lost_while_the_log_is_in_use_does_not_split_the_log() 
     let (log, _) = log_with_a_record(&place(&dir), Layout::Framed);
     let control = place(&dir).join("control");
     fs::rename(&control, dir.path().join("aside")).unwrap();
-    assert_eq!(Options::new().open(place(&dir)).unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(Options::default().open(place(&dir)).unwrap_err().kind(), ErrorKind::Busy);
     log.append(b"goes on").unwrap();
     fs::rename(dir.path().join("aside"), &control).unwrap();
-    let second = Options::new().open(place(&dir)).unwrap();
+    let second = Options::default().open(place(&dir)).unwrap();
     assert_eq!(second.tail(), log.tail());
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::TempDir;
-use vellum::{ErrorKind, Layout, Lsn, Options};
+use vellum::{ErrorKind, Lsn, Options};
 
 use crate::support::child::{self, Child};
 use crate::support::{
@@ -31,7 +31,7 @@ fn permit(log: &Path, directory: u32, files: u32) {
 /// Says, as another user, what opening for writing and for reading gives.
 pub(crate) fn try_as_nobody(arguments: &[String]) {
     become_nobody();
-    for options in [Options::new(), Options::new().read_only(true)] {
+    for options in [Options::default(), Options::default().read_only(true)] {
         child::say(&match options.open(&arguments[0]) {
             Ok(log) => format!("reads {}", read_all(&log).len()),
             Err(error) => format!("{:?}", error.kind()),
@@ -87,8 +87,11 @@ fn a_log_cannot_be_created_where_one_may_not_write() {
 /// As another user with the right to read: locks all that can be locked, reads, follows.
 pub(crate) fn lock_everything_as_nobody(arguments: &[String]) {
     become_nobody();
-    let view = Options::new().read_only(true).open(&arguments[0]).unwrap();
-    assert_eq!(Options::new().open(&arguments[0]).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    let view = Options::default().read_only(true).open(&arguments[0]).unwrap();
+    assert_eq!(
+        Options::default().open(&arguments[0]).unwrap_err().kind(),
+        ErrorKind::PermissionDenied
+    );
     let files: Vec<fs::File> = fs::read_dir(&arguments[0])
         .unwrap()
         .filter_map(|entry| fs::File::open(entry.unwrap().path()).ok())
@@ -149,7 +152,7 @@ fn a_reader_with_no_more_than_read_permission_holds_nobody_up() {
         }
         log.trim(log.published()).unwrap();
         drop(log);
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         log.append(b"last\n").unwrap();
         assert_eq!(payloads(&log), [b"last\n"]);
         reader.finish_well();
@@ -178,7 +181,7 @@ fn files_get_the_permissions_that_were_asked_for_and_the_umask_leaves() {
     }
     let dir = tempfile::tempdir().unwrap();
     for mode in [0o444, 0o1666, 0o200] {
-        let error = Options::new().layout(Layout::Text).mode(mode).open(place(&dir)).unwrap_err();
+        let error = Options::mapped_text().mode(mode).open(place(&dir)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption);
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{
@@ -170,14 +170,14 @@ fn read_some(log: &Log, from: Lsn, known: &HashSet<Vec<u8>>) {
 fn try_scribble(path: &Path, offset: u64, value: u64, is_open: bool, known: &HashSet<Vec<u8>>) {
     let control = path.join("control");
     let opened = if is_open {
-        let log = Options::new().open(path);
+        let log = Options::default().open(path);
         write_word(&control, offset, value);
         log
     } else {
         write_word(&control, offset, value);
-        Options::new().open(path)
+        Options::default().open(path)
     };
-    if let Ok(view) = Options::new().read_only(true).open(path) {
+    if let Ok(view) = Options::default().read_only(true).open(path) {
         read_some(&view, Lsn::ZERO, known);
         let _ = view.stat();
         let _ = view.verify();
@@ -185,7 +185,7 @@ fn try_scribble(path: &Path, offset: u64, value: u64, is_open: bool, known: &Has
     if let Ok(log) = opened {
         do_everything(&log, known);
         let _ = log.append(b"after\n").and_then(|lsn| log.truncate(lsn));
-        let second = Options::new().open(path);
+        let second = Options::default().open(path);
         second.iter().for_each(|second| do_everything(second, known));
     }
 }
@@ -234,7 +234,7 @@ fn known_records(template: &Path, work: &Path) -> (HashSet<Vec<u8>>, Fill) {
     let _ = fs::remove_dir_all(work);
     copy_log(template, work);
     adopt_control(work);
-    let log = Options::new().open(work).unwrap();
+    let log = Options::default().open(work).unwrap();
     let mut known: HashSet<_> = read_all(&log).into_iter().map(|read| read.1).collect();
     known.extend([b"small\n".to_vec(), b"after\n".to_vec(), b"durable\n".to_vec()]);
     known.insert([b"x".repeat(20_000), b"\n".to_vec()].concat());
@@ -248,12 +248,12 @@ fn no_scribbled_word_of_a_framed_log_crashes_or_hangs_a_participant() {
 
 #[test]
 fn no_scribbled_word_of_a_text_log_crashes_or_hangs_a_participant() {
-    scribble_over(&small(Layout::Text).rotate_bytes(3000).fill(Fill::Pwrite));
+    scribble_over(&small(Layout::Text).rotate_bytes(3000).tuning(Tuning::new().fill(Fill::Pwrite)));
 }
 
 #[test]
 fn no_scribbled_word_of_a_staged_log_crashes_or_hangs_a_participant() {
-    scribble_over(&Options::wal().segment_capacity_bytes(4096));
+    scribble_over(&Options::wal().tuning(Tuning::new().segment_capacity_bytes(4096)));
 }
 
 fn scribble_over(options: &Options) {

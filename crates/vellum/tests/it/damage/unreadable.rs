@@ -37,7 +37,7 @@ fn who_looks_behind_damage_says_what_cannot_be_read() {
     let dir = scratch();
     let at = place(&dir);
     let log = unclosed_log(&at);
-    let view = Options::new().read_only(true).open(&at).unwrap();
+    let view = Options::default().read_only(true).open(&at).unwrap();
     assert_eq!(read_all(&view).len(), 40);
     damage(&at);
 
@@ -73,7 +73,7 @@ fn a_recovery_that_cannot_read_a_segment_cuts_nothing_off() {
     damage(&at);
     fs::remove_file(at.join("control")).unwrap();
     let before = segment_files(&at);
-    let error = Options::new().open(&at).unwrap_err();
+    let error = Options::default().open(&at).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incompatible, "{error}");
     assert_eq!(segment_files(&at), before, "all files are there still");
     drop(log);

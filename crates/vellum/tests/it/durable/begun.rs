@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Fill, Log, Options};
+use vellum::{ErrorKind, Fill, Log, Options, Tuning};
 
 use crate::support::mount::Mount;
 use crate::support::{assert_sound, read_all};
@@ -14,7 +14,8 @@ const WINDOW: u64 = 1 << 20;
 const RECORD: [u8; 4000] = [7; 4000];
 
 fn open(mount: &Mount) -> Log {
-    let options = Options::wal().fill(Fill::Staged).segment_capacity_bytes(CAPACITY);
+    let options =
+        Options::wal().tuning(Tuning::new().fill(Fill::Staged).segment_capacity_bytes(CAPACITY));
     options.open(mount.path().join("log")).unwrap()
 }
 

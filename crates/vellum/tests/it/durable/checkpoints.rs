@@ -1,6 +1,6 @@
 //! The mark that a user keeps with the log.
 
-use vellum::{ErrorKind, Layout, Lsn, Options};
+use vellum::{ErrorKind, Lsn, Options};
 
 use super::{after_power_cut, kinds, staged};
 use crate::support::{place, read_all, scratch};
@@ -17,12 +17,12 @@ fn a_checkpoint_survives_power_cuts_closing_and_trimming() {
         assert!(log.durable() > lsns[99], "everything before it is committed too");
         log.trim(lsns[60]).unwrap();
         let copy = after_power_cut(&place(&dir));
-        let recovered = Options::new().open(place(&copy)).unwrap();
+        let recovered = Options::default().open(place(&copy)).unwrap();
         assert_eq!(recovered.checkpoint().lsn(), lsns[70]);
         assert!(recovered.begin() <= lsns[60]);
         assert_eq!(read_all(&recovered).last().unwrap().0, lsns[99]);
         drop(log);
-        assert_eq!(Options::new().open(place(&dir)).unwrap().checkpoint().lsn(), lsns[70]);
+        assert_eq!(Options::default().open(place(&dir)).unwrap().checkpoint().lsn(), lsns[70]);
     }
 }
 
@@ -34,6 +34,6 @@ fn a_checkpoint_outside_of_the_log_or_in_a_text_log_is_refused() {
         assert_eq!(log.checkpoint().set(lsn).unwrap_err().kind(), ErrorKind::OutOfRange);
     }
     let dir = scratch();
-    let text = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
+    let text = Options::mapped_text().open(place(&dir)).unwrap();
     assert_eq!(text.checkpoint().set(text.tail()).unwrap_err().kind(), ErrorKind::Unsupported);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
 use super::{after_power_cut, kinds, staged};
 use crate::support::child::{Child, hear, say};
@@ -30,13 +30,13 @@ fn what_is_committed_is_in_the_files_when_commit_returns() {
                 assert!(log.durable() > lsn);
                 assert!(log.durable() <= log.published());
                 let copy = after_power_cut(&place(&dir));
-                let recovered = Options::new().open(place(&copy)).unwrap();
+                let recovered = Options::default().open(place(&copy)).unwrap();
                 assert_holds(&recovered, &expected);
             }
         }
         assert_holds(&log, &expected);
         drop(log);
-        assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+        assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
     }
 }
 
@@ -48,7 +48,7 @@ fn staged_records_are_not_in_the_files_before_they_are_committed() {
     log.commit(first.0).unwrap();
     append(&log, 2, 100);
     let copy = after_power_cut(&place(&dir));
-    let recovered = Options::new().open(place(&copy)).unwrap();
+    let recovered = Options::default().open(place(&copy)).unwrap();
     assert_holds(&recovered, &[first]);
     let recovery = recovered.recovery().unwrap();
     assert_eq!((recovery.end, recovery.cut_bytes), (recovered.tail(), 0));
@@ -76,7 +76,7 @@ fn a_position_beyond_the_end_cannot_be_committed_and_a_reader_commits_nothing() 
     let lsn = log.append(b"one").unwrap();
     assert_eq!(log.commit(log.tail()).unwrap_err().kind(), ErrorKind::OutOfRange);
     assert_eq!(log.commit(Lsn::MAX).unwrap_err().kind(), ErrorKind::OutOfRange);
-    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
     assert_eq!(payloads(&reader), [b"one"], "read from the stage");
     assert_eq!(reader.commit(lsn).unwrap_err().kind(), ErrorKind::ReadOnly);
     log.commit(lsn).unwrap();
@@ -110,13 +110,13 @@ fn threads_that_commit_at_once_have_all_their_records_durable() {
         assert_eq!(read_all(&log).len(), 320);
         assert_sound(&log);
         let copy = after_power_cut(&place(&dir));
-        assert_eq!(payloads(&Options::new().open(place(&copy)).unwrap()).len(), 320);
+        assert_eq!(payloads(&Options::default().open(place(&copy)).unwrap()).len(), 320);
     }
 }
 
 /// Appends durably until it is told to end; says each position once it is durable.
 pub(crate) fn committer(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let seed: u64 = arguments[1].parse().unwrap();
     say("ready");
     for turn in 0..u64::MAX {
@@ -152,7 +152,7 @@ fn a_committer_that_is_killed_costs_the_others_a_delay_and_no_record() {
             log.commit(lsn).unwrap();
             acknowledged.push((lsn, bytes));
             let copy = after_power_cut(&place);
-            let recovered = Options::new().open(super::place(&copy)).unwrap();
+            let recovered = Options::default().open(super::place(&copy)).unwrap();
             let found = read_all(&recovered);
             for read in &acknowledged {
                 assert!(found.contains(read), "round {round}: {} is missing", read.0);
@@ -164,7 +164,7 @@ fn a_committer_that_is_killed_costs_the_others_a_delay_and_no_record() {
 
 /// Appends without committing, and waits to be killed.
 pub(crate) fn stager(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     for seed in 0..200 {
         let lsn = log.append(&payload(Layout::Framed, seed, 500)).unwrap();
         if seed == 50 {
@@ -183,16 +183,16 @@ fn staged_records_survive_the_death_of_every_process() {
     child.expect("done");
     child.kill();
     let wanted: Vec<_> = (0..200).map(|seed| payload(Layout::Framed, seed, 500)).collect();
-    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
     assert!(payloads(&reader) == wanted);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(payloads(&log) == wanted);
     log.sync().unwrap();
     assert_eq!(log.durable(), log.published());
     let copy = after_power_cut(&place(&dir));
-    assert!(payloads(&Options::new().open(place(&copy)).unwrap()) == wanted);
+    assert!(payloads(&Options::default().open(place(&copy)).unwrap()) == wanted);
     drop(log);
-    assert!(payloads(&Options::new().open(place(&dir)).unwrap()) == wanted);
+    assert!(payloads(&Options::default().open(place(&dir)).unwrap()) == wanted);
 }
 
 #[test]
@@ -205,9 +205,9 @@ fn a_stage_that_is_lost_costs_what_was_not_committed() {
     let stage = staged().open(place(&dir)).unwrap().stat().unwrap().stage.unwrap();
     child.kill();
     std::fs::remove_file(stage).unwrap();
-    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
     let seen = payloads(&reader);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     let found = payloads(&log);
     assert_eq!(seen, found);
     assert!(found.len() > 50 && found.len() < 200, "{}", found.len());
@@ -223,7 +223,7 @@ fn a_copy_of_a_log_in_use_has_a_stage_of_its_own() {
     let mut expected = vec![append(&log, 1, 100)];
     log.sync().unwrap();
     crate::support::copy_log(&place(&dir), &dir.path().join("copy"));
-    let copy = Options::new().open(dir.path().join("copy")).unwrap();
+    let copy = Options::default().open(dir.path().join("copy")).unwrap();
     assert!(copy.stat().unwrap().stage.unwrap().starts_with(dir.path().join("copy")));
     assert_holds(&copy, &expected);
     append(&copy, 2, 100);
@@ -236,7 +236,7 @@ fn a_copy_of_a_log_in_use_has_a_stage_of_its_own() {
 fn the_last_to_close_makes_everything_durable_and_leaves_no_stage() {
     let dir = scratch();
     let log = staged().open(place(&dir)).unwrap();
-    let second = Options::new().open(place(&dir)).unwrap();
+    let second = Options::default().open(place(&dir)).unwrap();
     let expected: Vec<_> = (0..30).map(|seed| append(&log, seed, 1000)).collect();
     let stage = log.stat().unwrap().stage.unwrap();
     drop(log);
@@ -245,9 +245,9 @@ fn the_last_to_close_makes_everything_durable_and_leaves_no_stage() {
     drop(second);
     assert!(!stage.exists());
     let copy = after_power_cut(&place(&dir));
-    let recovered = Options::new().open(place(&copy)).unwrap();
+    let recovered = Options::default().open(place(&copy)).unwrap();
     assert_holds(&recovered, &expected);
-    assert_holds(&Options::new().read_only(true).open(place(&dir)).unwrap(), &expected);
+    assert_holds(&Options::default().read_only(true).open(place(&dir)).unwrap(), &expected);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn batches_and_reservations_are_committed_whole() {
     let lsn = reserved.publish().unwrap();
     log.commit(lsn).unwrap();
     let copy = after_power_cut(&place(&dir));
-    let recovered = Options::new().open(place(&copy)).unwrap();
+    let recovered = Options::default().open(place(&copy)).unwrap();
     assert_eq!(payloads(&recovered).len(), 51);
     assert_holds(&recovered, &read_all(&log));
 }
@@ -279,7 +279,7 @@ fn a_staged_log_lives_on_any_filesystem_and_never_holds_text() {
     let expected: Vec<_> = (0..100).map(|seed| append(&log, seed, 900)).collect();
     log.sync().unwrap();
     assert_holds(&log, &expected);
-    let options = Options::new().layout(Layout::Text).fill(Fill::Staged);
+    let options = Options::mapped_text().tuning(Tuning::new().fill(Fill::Staged));
     let error = options.open(place(&scratch())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
 }
@@ -335,7 +335,7 @@ fn a_committer_tells_by_descriptors_when_records_are_durable() {
     assert_eq!(committer.submit(log.tail()).unwrap_err().kind(), ErrorKind::OutOfRange);
     drop(committer);
     let copy = after_power_cut(&place(&dir));
-    assert_holds(&Options::new().open(super::place(&copy)).unwrap(), &expected);
+    assert_holds(&Options::default().open(super::place(&copy)).unwrap(), &expected);
 }
 
 #[test]

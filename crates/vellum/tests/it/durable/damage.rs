@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use vellum::{ErrorKind, Layout, Lsn, Options};
+use vellum::{ErrorKind, Layout, Lsn, Options, Tuning};
 
 use super::{after_power_cut, in_another_boot, staged};
 use crate::support::{
@@ -14,7 +14,7 @@ use crate::support::{
 
 /// A log with a few commits over two segments, closed with a record that nobody committed.
 fn closed_log(place: &Path) -> Vec<Read> {
-    let log = staged().segment_capacity_bytes(4096).open(place).unwrap();
+    let log = staged().tuning(Tuning::new().segment_capacity_bytes(4096)).open(place).unwrap();
     for seed in 0..8 {
         let lsn = log.append(&payload(Layout::Framed, seed, 400 + 50 * seed as usize)).unwrap();
         if seed % 2 == 0 {
@@ -49,7 +49,7 @@ fn no_flipped_byte_of_a_closed_log_loses_a_record_in_silence() {
 }
 
 fn check(place: &Path, expected: &[Read], what: &str) {
-    let log = match Options::new().open(place) {
+    let log = match Options::default().open(place) {
         Ok(log) => log,
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}: {error}");
@@ -97,7 +97,7 @@ fn a_torn_tail_is_cut_and_reported_and_never_comes_back() {
     let file = File::options().read(true).write(true).open(file).unwrap();
     file.write_all_at(&[0; 512], offset.next_multiple_of(512)).unwrap();
     expected.extend(batch);
-    let recovered = Options::new().open(place(&copy)).unwrap();
+    let recovered = Options::default().open(place(&copy)).unwrap();
     let torn = offset.next_multiple_of(512) - 4096 + log.begin().get();
     let left = expected.iter().filter(|read| read.0.get() + 1008 <= torn).count();
     assert!(left >= whole);
@@ -108,7 +108,7 @@ fn a_torn_tail_is_cut_and_reported_and_never_comes_back() {
         assert_eq!(recovered.append_durable(&read.1).unwrap(), read.0);
     }
     let again = after_power_cut(&place(&copy));
-    assert_holds(&Options::new().open(place(&again)).unwrap(), &expected[..left + 1]);
+    assert_holds(&Options::default().open(place(&again)).unwrap(), &expected[..left + 1]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn recovery_is_the_same_when_done_again_and_works_without_a_control_file() {
     let expected = closed_log(&place(&dir));
     fs::remove_file(place(&dir).join("control")).unwrap();
     for _ in 0..3 {
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_holds(&log, &expected);
         drop(log);
         in_another_boot(&place(&dir));
@@ -138,7 +138,7 @@ fn repair_saves_what_is_readable_into_a_new_log_and_leaves_the_old_one_alone() {
     assert_eq!(report.records, expected.len() as u64 - 1);
     assert_eq!(report.damage.len(), 1, "{report:?}");
     assert_eq!(report.damage[0].lsn, victim.0);
-    let saved = Options::new().open(&target).unwrap();
+    let saved = Options::default().open(&target).unwrap();
     let wanted: Vec<_> = expected.iter().filter(|read| *read != victim).map(|r| &r.1).collect();
     let found = read_from(&saved, Lsn::ZERO).unwrap();
     assert!(found.iter().map(|read| &read.1).eq(wanted));
@@ -184,7 +184,7 @@ fn a_segment_that_is_missing_is_noticed_wherever_it_was() {
         let name = missing.file_name().unwrap();
         fs::remove_file(place(&copy).join(name)).unwrap();
         in_another_boot(&place(&copy));
-        let error = Options::new().open(place(&copy)).unwrap_err();
+        let error = Options::default().open(place(&copy)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{name:?}: {error}");
         assert_eq!(error.path(), Some(place(&copy).join(name).as_path()));
     }

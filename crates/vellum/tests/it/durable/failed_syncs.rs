@@ -2,7 +2,7 @@
 //! what others were about to be promised.
 
 use libc::{EIO, ENOSPC};
-use vellum::{ErrorKind, Layout, Log, Lsn, Options};
+use vellum::{ErrorKind, Log, Lsn, Options};
 use vellum_testing::kernel::where_it_fails;
 
 use super::staged;
@@ -28,7 +28,7 @@ fn assert_poisoned(log: &Log, what: &str) {
     assert_eq!(error.kind(), ErrorKind::Poisoned, "{what}: {error}");
     assert_eq!(error.raw_os_error(), Some(EIO), "{what}");
     assert!(error.to_string().contains("could not sync"), "{error}");
-    let another = Options::new().open(log.path()).unwrap_err();
+    let another = Options::default().open(log.path()).unwrap_err();
     assert_eq!(another.kind(), ErrorKind::Poisoned, "{what}");
 }
 
@@ -41,7 +41,7 @@ fn a_segment_that_cannot_be_synced_ends_the_commits() {
     assert_ends_commits(&log, &error, "preparing a segment");
     let durable = log.durable();
     drop(log);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(log.published() >= durable);
     commit_some(&log, 30).unwrap();
     assert!(read_all(&log).len() > 30);
@@ -79,7 +79,7 @@ fn a_truncation_that_cannot_be_synced_ends_the_commits() {
     });
     assert_ends_commits(&log, &error, "a truncation");
     drop(log);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(read_all(&log).len() >= 2);
     commit_some(&log, 3).unwrap();
 }
@@ -97,7 +97,7 @@ fn a_cursor_that_cannot_be_synced_ends_the_commits() {
 #[test]
 fn a_log_in_which_nothing_is_committed_goes_on() {
     let dir = scratch();
-    let log = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
+    let log = Options::mapped_text().open(place(&dir)).unwrap();
     let lsn = log.append(b"a line").unwrap();
     let cursor = where_it_fails(libc::SYS_fsync, EIO, || log.cursor("reader", Lsn::ZERO));
     assert_eq!(cursor.unwrap_err().raw_os_error(), Some(EIO));
@@ -108,9 +108,9 @@ fn a_log_in_which_nothing_is_committed_goes_on() {
 #[test]
 fn a_policy_that_cannot_be_synced_ends_the_commits() {
     let dir = scratch();
-    let log = Options::new().layout(Layout::Text).open(place(&dir)).unwrap();
+    let log = Options::mapped_text().open(place(&dir)).unwrap();
     log.append_durable(b"a line").unwrap();
-    let change = || Options::new().retain_files(7).open(place(&dir)).unwrap_err();
+    let change = || Options::default().retain_files(7).open(place(&dir)).unwrap_err();
     let error = where_it_fails(libc::SYS_fdatasync, EIO, change);
     assert_ends_commits(&log, &error, "a policy");
 }
@@ -119,7 +119,7 @@ fn a_policy_that_cannot_be_synced_ends_the_commits() {
 #[test]
 fn a_compressed_file_that_cannot_be_synced_ends_the_commits() {
     let dir = scratch();
-    let options = Options::new().layout(Layout::Text).compress(true);
+    let options = Options::mapped_text().compress(true);
     let log = options.open(place(&dir)).unwrap();
     log.append_durable(&[b'a'; 900]).unwrap();
     log.rotate().unwrap();

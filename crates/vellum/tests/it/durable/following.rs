@@ -29,7 +29,7 @@ fn a_durable_reader_returns_what_was_committed_and_no_more() {
     for options in kinds() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         for log in [&log, &view] {
             assert_eq!(log.reader(Lsn::ZERO).unwrap().durable().next().unwrap(), None);
         }
@@ -66,7 +66,7 @@ fn a_durable_reader_may_start_behind_what_is_durable() {
 
 /// Appends a line for each that it hears, and commits it, until the other side is gone.
 pub(crate) fn answering_committer(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     say("ready");
     while let Some(line) = hear() {
         log.append_durable(format!("{line}\n").as_bytes()).unwrap();
@@ -79,7 +79,7 @@ fn a_durable_follower_sees_the_commits_of_another_process() {
         for read_only in [false, true] {
             let dir = scratch();
             let log = small(layout).open(place(&dir)).unwrap();
-            let view = Options::new().read_only(read_only).open(place(&dir)).unwrap();
+            let view = Options::default().read_only(read_only).open(place(&dir)).unwrap();
             let mut other = Child::start("answering committer", &[place(&dir).to_str().unwrap()]);
             other.expect("ready");
             let mut reader = view.reader(Lsn::ZERO).unwrap().durable();
@@ -99,7 +99,7 @@ fn waiting_commits_nothing_and_ends_when_somebody_commits() {
     for options in kinds() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let (lsn, _) = append(&log, 1);
         for log in [&log, &view] {
             let error = log.wait_durable(lsn, Some(Duration::from_millis(1))).unwrap_err();
@@ -132,7 +132,7 @@ fn waiting_for_what_is_truncated_meanwhile_ends() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         let first = append(&log, 1);
-        let (view, lsn) = (Options::new().read_only(true).open(place(&dir)).unwrap(), first.0);
+        let (view, lsn) = (Options::default().read_only(true).open(place(&dir)).unwrap(), first.0);
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| view.wait_durable(lsn, Some(PATIENCE)));
             // It commits first, so the waiter may see that.
@@ -156,7 +156,7 @@ fn before_the_first_opener_no_more_is_durable_than_a_commit_record_vouches_for()
         log.sync().unwrap();
         let copy = after_power_cut(&place(&dir));
         drop(log);
-        let view = Options::new().read_only(true).open(place(&copy)).unwrap();
+        let view = Options::default().read_only(true).open(place(&copy)).unwrap();
         assert_eq!(read_all(&view).len(), 2);
         let mut reader = view.reader(Lsn::ZERO).unwrap().durable();
         let before = drain(&mut reader);
@@ -164,7 +164,7 @@ fn before_the_first_opener_no_more_is_durable_than_a_commit_record_vouches_for()
         let vouched_for = usize::from(index == STAGED);
         assert_eq!(before.len(), vouched_for, "{options:?}");
         // The opener syncs what it finds, and from then on all of it is durable.
-        let log = Options::new().open(place(&copy)).unwrap();
+        let log = Options::default().open(place(&copy)).unwrap();
         assert_eq!(log.durable(), log.published());
         let next = reader.follow(Some(PATIENCE)).unwrap().unwrap().lsn;
         assert_eq!(next, read_all(&log)[vouched_for].0);

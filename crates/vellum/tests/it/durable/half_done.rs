@@ -64,7 +64,7 @@ fn a_truncation_that_cannot_begin_leaves_the_log_as_it_was() {
         all.extend((60..80).map(|seed| append(&log, seed)));
         log.sync().unwrap();
         let copy = after_power_cut(&place(&dir));
-        assert_holds(&Options::new().open(place(&copy)).unwrap(), &all);
+        assert_holds(&Options::default().open(place(&copy)).unwrap(), &all);
         truncate(&log, all[10].0).unwrap();
         assert_holds(&log, &all[..10]);
     }
@@ -88,13 +88,13 @@ fn a_truncation_that_cannot_end_lets_nobody_append_what_would_be_cut_off() {
             assert_eq!(log.truncate(all[3].0).unwrap_err().kind(), ErrorKind::Poisoned);
         }
         drop(log);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         all.truncate(3);
         assert_holds(&log, &all);
         all.extend((60..80).map(|seed| append(&log, seed)));
         log.sync().unwrap();
         let copy = after_power_cut(&place(&dir));
-        assert_holds(&Options::new().open(place(&copy)).unwrap(), &all);
+        assert_holds(&Options::default().open(place(&copy)).unwrap(), &all);
     }
 }
 
@@ -135,7 +135,7 @@ fn a_segment_that_cannot_be_named_takes_no_space() {
         fs::remove_dir(&obstacle).unwrap();
         log.checkpoint().set(lsn).unwrap();
         let copy = after_power_cut(&place(&dir));
-        assert_eq!(Options::new().open(place(&copy)).unwrap().checkpoint().lsn(), lsn);
+        assert_eq!(Options::default().open(place(&copy)).unwrap().checkpoint().lsn(), lsn);
     }
 }
 
@@ -158,7 +158,7 @@ fn a_trim_that_cannot_remove_files_is_taken_up_by_the_next() {
         log.trim(all[31].0).unwrap();
         assert!(segment_files(&place(&dir)).iter().all(|file| *file != files[0]));
         let copy = after_power_cut(&place(&dir));
-        let recovered = Options::new().open(place(&copy)).unwrap();
+        let recovered = Options::default().open(place(&copy)).unwrap();
         let found = crate::support::read_all(&recovered);
         assert!(found.ends_with(&all[31..]));
     }

@@ -47,8 +47,8 @@ fn a_log_keeps_its_id_and_its_epoch_while_nothing_is_taken_back() {
         assert_eq!((stat.log_id, stat.epoch, stat.last_recovery), (Some(id), 1, None));
         drop(log);
         for _ in 0..3 {
-            let log = Options::new().open(place(&dir)).unwrap();
-            let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+            let log = Options::default().open(place(&dir)).unwrap();
+            let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
             for log in [&log, &reader] {
                 assert_eq!((log.id(), log.epoch()), (Some(id), 1));
                 assert_eq!(resolve(log, position).unwrap(), lsn);
@@ -73,7 +73,7 @@ fn a_truncation_ends_the_epoch_and_refuses_what_it_dropped() {
         let lsns: Vec<_> =
             (0..9_u8).map(|index| log.append(&[b'a' + index, b'\n']).unwrap()).collect();
         let taken: Vec<_> = lsns.iter().map(|lsn| log.position(*lsn).unwrap()).collect();
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         let mut behind = reader.reader(lsns[8]).unwrap();
         behind.next().unwrap().unwrap();
         let end = behind.position();
@@ -108,7 +108,7 @@ fn a_truncation_ends_the_epoch_and_refuses_what_it_dropped() {
         let position = before.position_of(lsns[8]).unwrap();
         assert_eq!(resolve(&reader, position).unwrap(), lsns[8]);
         drop((log, reader));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!((log.epoch(), refusal(resolve(&log, taken[8])).0), (2, ErrorKind::Rewound));
     }
 }
@@ -168,10 +168,10 @@ fn a_damaged_copy_is_replaced_and_without_another_the_log_does_not_open() {
             adopt_control(&place(&copy));
             spoil(&place(&copy));
             for _ in 0..2 {
-                let reader = Options::new().read_only(true).open(place(&copy)).unwrap();
+                let reader = Options::default().read_only(true).open(place(&copy)).unwrap();
                 assert_eq!((reader.id(), reader.epoch()), expected, "{what}: to read");
                 drop(reader);
-                let log = Options::new().open(place(&copy)).unwrap();
+                let log = Options::default().open(place(&copy)).unwrap();
                 assert_eq!((log.id(), log.epoch()), expected, "{what}");
                 assert_eq!(resolve(&log, taken[0]).unwrap(), first, "{what}");
                 assert_eq!(refusal(resolve(&log, taken[1])).0, ErrorKind::Rewound, "{what}");
@@ -215,7 +215,7 @@ fn a_damaged_copy_is_replaced_and_without_another_the_log_does_not_open() {
             file.read_exact_at(&mut byte, offset).unwrap();
             file.write_all_at(&[!byte[0]], offset).unwrap();
         }
-        for options in [Options::new(), Options::new().read_only(true)] {
+        for options in [Options::default(), Options::default().read_only(true)] {
             let error = options.open(place(&copy)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         }
@@ -246,7 +246,7 @@ fn a_change_of_the_identity_counts_from_its_first_copy_on() {
             let file = File::options().write(true).open(place(&copy).join(name)).unwrap();
             file.write_all_at(block, BLOCK.start as u64).unwrap();
         }
-        let log = Options::new().open(place(&copy)).unwrap();
+        let log = Options::default().open(place(&copy)).unwrap();
         assert_eq!(log.epoch(), epoch, "old: {old:?}");
         let is_rewound =
             resolve_next(&log, taken).is_err_and(|error| error.kind() == ErrorKind::Rewound);
@@ -271,7 +271,7 @@ fn a_recovery_is_remembered_with_its_reason_and_what_it_did() {
         if layout == Layout::Text {
             tear_line(&place(&copy), second, 250);
         }
-        let log = Options::new().open(place(&copy)).unwrap();
+        let log = Options::default().open(place(&copy)).unwrap();
         let recovery = log.recovery().unwrap();
         assert_eq!((recovery.reason, log.epoch()), (RecoveryReason::Reboot, 2));
         let is_gone = resolve(&log, taken[1]).is_err();
@@ -289,12 +289,12 @@ fn a_recovery_is_remembered_with_its_reason_and_what_it_did() {
         }
         assert_eq!(resolve(&log, taken[0]).unwrap(), first);
         drop(log);
-        let reader = Options::new().read_only(true).open(place(&copy)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&copy)).unwrap();
         assert_eq!(reader.recovery(), None);
         assert_eq!(reader.stat().unwrap().last_recovery, Some(recovery));
         drop(reader);
         fs::remove_file(place(&copy).join("control")).unwrap();
-        let log = Options::new().open(place(&copy)).unwrap();
+        let log = Options::default().open(place(&copy)).unwrap();
         let recovery = log.stat().unwrap().last_recovery.unwrap();
         assert_eq!(recovery.reason, RecoveryReason::ControlLost);
         assert_eq!(resolve(&log, taken[0]).unwrap(), first);
@@ -306,7 +306,7 @@ fn a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them()
     in_own_process(|| {
         let dir = scratch();
         open_to_all(dir.path());
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         let lsn = log.append(b"the parent's").unwrap();
         let taken = log.position(lsn).unwrap();
         let child = fork::fork(|| {
@@ -324,7 +324,7 @@ fn a_forked_child_gives_out_positions_and_one_that_may_only_read_resolves_them()
         fs::set_permissions(geometry, fs::Permissions::from_mode(0o600)).unwrap();
         let child = fork::fork(|| {
             become_nobody();
-            let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+            let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
             i32::from(resolve(&reader, taken).unwrap() != lsn || reader.id() != log.id())
         });
         assert_eq!(fork::wait(child), 0);
@@ -349,15 +349,15 @@ fn a_log_of_an_earlier_version_gets_its_id_when_it_is_opened_for_writing() {
         geometry.set_len(136).unwrap();
         let control = File::options().write(true).open(place(&dir).join("control")).unwrap();
         control.write_all_at(&[0; 512], 512).unwrap();
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         assert_eq!((reader.id(), reader.epoch()), (None, 0));
         assert_eq!(reader.position(lsn).unwrap_err().kind(), ErrorKind::Unsupported);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         let id = log.id();
         assert!(id.is_some());
         assert_eq!(resolve(&log, log.position(lsn).unwrap()).unwrap(), lsn);
         drop((log, reader));
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         assert_eq!((reader.id(), reader.epoch()), (id, 1));
     }
 }
@@ -365,13 +365,13 @@ fn a_log_of_an_earlier_version_gets_its_id_when_it_is_opened_for_writing() {
 #[test]
 fn an_application_tag_is_stored_and_another_is_refused() {
     let dir = scratch();
-    let tagged = |tag| Options::new().application_tag(tag);
+    let tagged = |tag| Options::default().application_tag(tag);
     let log = tagged(0xfeed).open(place(&dir)).unwrap();
     assert_eq!(log.stat().unwrap().application_tag, Some(0xfeed));
     log.append(b"a record").unwrap();
     drop(log);
     drop(tagged(0xfeed).open(place(&dir)).unwrap());
-    drop(Options::new().open(place(&dir)).unwrap());
+    drop(Options::default().open(place(&dir)).unwrap());
     in_another_boot(&place(&dir));
     for options in [tagged(0xbeef), tagged(0xbeef).read_only(true)] {
         let error = options.open(place(&dir)).unwrap_err();
@@ -389,7 +389,7 @@ fn an_application_tag_is_stored_and_another_is_refused() {
     let saved = tagged(0xfeed).open(saved).unwrap();
     assert_ne!(saved.id(), log.id());
     let plain = dir.path().join("plain");
-    drop(Options::new().open(&plain).unwrap());
+    drop(Options::default().open(&plain).unwrap());
     let error = tagged(1).open(&plain).unwrap_err();
     assert!(error.to_string().contains("without application_tag"), "{error}");
     assert_eq!(tagged(0).open(&plain).unwrap_err().kind(), ErrorKind::InvalidOption);
@@ -403,7 +403,7 @@ struct Line {
 
 impl Line {
     fn log(&mut self) -> &Log {
-        self.log.get_or_insert_with(|| Options::new().open(place(&self.dir)).unwrap())
+        self.log.get_or_insert_with(|| Options::default().open(place(&self.dir)).unwrap())
     }
 
     /// A power cut: what the log's files are now, and behind what was durable with damage.

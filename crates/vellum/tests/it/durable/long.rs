@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{ErrorKind, Layout, Log, Options, Tuning};
 
 use super::{after_power_cut, staged};
 use crate::support::child::{Child, hear, say};
@@ -39,7 +39,10 @@ fn fill_up(mount: &Mount) -> PathBuf {
 fn long_and_short_records_of_many_threads_are_there_before_and_after_a_power_cut() {
     for capacity in [16384, 1 << 18, 1 << 20] {
         let dir = scratch();
-        let log = staged().segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+        let log = staged()
+            .tuning(Tuning::new().segment_capacity_bytes(capacity))
+            .open(place(&dir))
+            .unwrap();
         let work = |thread: u64| {
             let lens = [100, LONG, 3, 4096, LONG + 1, 200_000, 511, 131_064, 131_065];
             let one = |(seed, len)| {
@@ -57,18 +60,18 @@ fn long_and_short_records_of_many_threads_are_there_before_and_after_a_power_cut
         });
         expected.sort();
         assert_holds(&log, &expected);
-        assert_holds(&Options::new().read_only(true).open(place(&dir)).unwrap(), &expected);
+        assert_holds(&Options::default().read_only(true).open(place(&dir)).unwrap(), &expected);
         log.sync().unwrap();
         let copy = after_power_cut(&place(&dir));
-        assert_holds(&Options::new().open(place(&copy)).unwrap(), &expected);
+        assert_holds(&Options::default().open(place(&copy)).unwrap(), &expected);
         drop(log);
-        assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+        assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
     }
 }
 
 /// Appends long and short records, and commits one in the middle.
 pub(crate) fn long_stager(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     for seed in 0..12 {
         let (lsn, _) = append(&log, seed, [LONG, 700][seed as usize % 2]);
         if seed == 4 {
@@ -82,18 +85,18 @@ pub(crate) fn long_stager(arguments: &[String]) {
 #[test]
 fn long_records_survive_the_death_of_every_process() {
     let dir = scratch();
-    drop(staged().segment_capacity_bytes(1 << 19).open(place(&dir)).unwrap());
+    drop(staged().tuning(Tuning::new().segment_capacity_bytes(1 << 19)).open(place(&dir)).unwrap());
     let mut child = Child::start("long stager", &[place(&dir).to_str().unwrap()]);
     child.expect("done");
     child.kill();
     let wanted: Vec<_> =
         (0..12).map(|seed| payload(Layout::Framed, seed, [LONG, 700][seed as usize % 2])).collect();
-    assert!(payloads(&Options::new().read_only(true).open(place(&dir)).unwrap()) == wanted);
-    let log = Options::new().open(place(&dir)).unwrap();
+    assert!(payloads(&Options::default().read_only(true).open(place(&dir)).unwrap()) == wanted);
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(payloads(&log) == wanted);
     log.sync().unwrap();
     let copy = after_power_cut(&place(&dir));
-    assert!(payloads(&Options::new().open(place(&copy)).unwrap()) == wanted);
+    assert!(payloads(&Options::default().open(place(&copy)).unwrap()) == wanted);
 }
 
 #[test]
@@ -101,7 +104,8 @@ fn a_long_record_that_finds_no_block_is_an_error_and_keeps_nothing_from_going_on
     let test = "a_long_record_that_finds_no_block";
     let Some(mount) = Mount::ext4(test, 24) else { return };
     let path = mount.path().join("log");
-    let log = Options::wal().segment_capacity_bytes(1 << 20).open(&path).unwrap();
+    let log =
+        Options::wal().tuning(Tuning::new().segment_capacity_bytes(1 << 20)).open(&path).unwrap();
     log.prepare(2).unwrap();
     let mut expected = vec![append(&log, 1, LONG), append(&log, 2, 100)];
     log.sync().unwrap();
@@ -129,7 +133,8 @@ fn a_long_record_that_finds_no_block_is_an_error_and_keeps_nothing_from_going_on
 #[test]
 fn a_stage_that_is_over_is_used_again_for_a_later_segment() {
     let dir = scratch();
-    let log = staged().segment_capacity_bytes(1 << 18).open(place(&dir)).unwrap();
+    let log =
+        staged().tuning(Tuning::new().segment_capacity_bytes(1 << 18)).open(place(&dir)).unwrap();
     let mut expected = Vec::new();
     let mut commit = |seed| {
         expected.push(append(&log, seed, [LONG, 60_000][seed as usize % 2]));
@@ -152,10 +157,10 @@ fn a_stage_that_is_over_is_used_again_for_a_later_segment() {
     assert_holds(&log, &expected);
     // What was stored there last, uncommitted, is read from there.
     expected.push(append(&log, 99, 1000));
-    assert_holds(&Options::new().read_only(true).open(place(&dir)).unwrap(), &expected);
+    assert_holds(&Options::default().read_only(true).open(place(&dir)).unwrap(), &expected);
     let copy = after_power_cut(&place(&dir));
     expected.pop();
-    assert_holds(&Options::new().open(place(&copy)).unwrap(), &expected);
+    assert_holds(&Options::default().open(place(&copy)).unwrap(), &expected);
     drop(log);
     assert!(!spare(&place(&dir)).exists(), "closing the log leaves no stage");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use vellum::stat::PathOrigin;
-use vellum::{CommitPath, ErrorKind, Layout, Log, Lsn, Options};
+use vellum::{CommitPath, ErrorKind, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::{assert_sound, copy_log, payload, payloads, place};
 
@@ -26,14 +26,15 @@ fn after_a_power_cut(log: &std::path::Path, name: &str) -> Log {
             fs::remove_file(entry).unwrap();
         }
     }
-    Options::new().open(copy).unwrap()
+    Options::default().open(copy).unwrap()
 }
 
 #[test]
 fn what_is_committed_by_any_path_survives() {
     for text in ["dsync/512/1", "dsync/4096/2", "fdatasync/512/2", "fdatasync/4096/4"] {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options::wal().segment_capacity_bytes(64 << 10).commit_path(path(text));
+        let options = Options::wal()
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10).commit_path(path(text)));
         let log = options.open(place(&dir)).unwrap();
         assert_eq!(
             (log.stat().unwrap().commit_path.unwrap().path, origin(&log)),
@@ -56,7 +57,10 @@ fn what_is_committed_by_any_path_survives() {
 #[test]
 fn processes_with_blocks_of_both_sizes_lose_nothing_of_each_other() {
     let dir = tempfile::tempdir().unwrap();
-    let options = |text| Options::wal().segment_capacity_bytes(64 << 10).commit_path(path(text));
+    let options = |text| {
+        Options::wal()
+            .tuning(Tuning::new().segment_capacity_bytes(64 << 10).commit_path(path(text)))
+    };
     let logs = ["dsync/512/2", "fdatasync/4096/2"].map(|it| options(it).open(place(&dir)).unwrap());
     std::thread::scope(|scope| {
         for (index, log) in logs.iter().enumerate() {
@@ -93,7 +97,7 @@ fn a_stored_path_holds_from_the_next_opening_on_until_it_is_forgotten() {
     log.append_durable(b"one").unwrap();
     path("dsync/4096/1").store_chosen(&log).unwrap();
     drop(log);
-    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let view = Options::default().read_only(true).open(place(&dir)).unwrap();
     assert_eq!(origin(&view), PathOrigin::Chosen);
     assert_eq!(CommitPath::forget_stored(&view).unwrap_err().kind(), ErrorKind::ReadOnly);
     CommitPath::forget_stored(&open()).unwrap();
@@ -134,11 +138,12 @@ fn a_file_that_cannot_be_understood_counts_as_none() {
 fn a_path_out_of_range_or_of_another_log_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let wrong = CommitPath { lanes: 9, ..path("dsync/512/1") };
-    let error = Options::wal().commit_path(wrong).open(place(&dir)).unwrap_err();
+    let error =
+        Options::wal().tuning(Tuning::new().commit_path(wrong)).open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
     let log = Options::wal().open(place(&dir)).unwrap();
     assert_eq!(wrong.store_measured(&log).unwrap_err().kind(), ErrorKind::InvalidOption);
-    let text = Options::new().layout(Layout::Text).open(dir.path().join("text")).unwrap();
+    let text = Options::mapped_text().open(dir.path().join("text")).unwrap();
     assert!(text.stat().unwrap().commit_path.is_none());
     let error = path("dsync/512/1").store_chosen(&text).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

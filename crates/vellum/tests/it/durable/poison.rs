@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{CursorHold, ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 use vellum_testing::kernel::where_it_fails;
 
 use super::{in_another_boot, staged};
@@ -17,7 +17,7 @@ use crate::support::{segment_files, skip, until};
 
 /// Appends, commits when told to, and says how that failed. Its own writes fail if it is told so.
 pub(crate) fn waiter(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let lsn = log.append(&[1; 10_000]).unwrap();
     say("ready");
     hear();
@@ -38,11 +38,12 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
     for fill in [Fill::Staged, Fill::Pwrite] {
         let Some(thin) = Thin::new(test) else { return };
         let place = thin.path().join("log");
-        let options = Options::new().fill(fill).segment_capacity_bytes(1 << 20);
+        let options =
+            Options::default().tuning(Tuning::new().fill(fill).segment_capacity_bytes(1 << 20));
         let log = options.open(&place).unwrap();
         let before = payload(Layout::Framed, 1, 9000);
         log.append_durable(&before).unwrap();
-        let view = Options::new().read_only(true).open(&place).unwrap();
+        let view = Options::default().read_only(true).open(&place).unwrap();
         let mut followers = [&log, &view].map(|log| log.reader(Lsn::ZERO).unwrap().durable());
         // As long as it is held, commits of what lies behind wait.
         let mut held = log.reserve(700_000).unwrap();
@@ -70,7 +71,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         assert_eq!(log.append(b"more").unwrap_err().kind(), ErrorKind::Poisoned);
         assert_eq!(log.sync().unwrap_err().kind(), ErrorKind::Poisoned);
         assert!(log.stat().unwrap().poison.is_some());
-        assert_eq!(Options::new().open(&place).unwrap_err().kind(), ErrorKind::Poisoned);
+        assert_eq!(Options::default().open(&place).unwrap_err().kind(), ErrorKind::Poisoned);
         for follower in &mut followers {
             assert_eq!(follower.follow(None).unwrap().unwrap().payload, before);
             assert_eq!(follower.next().unwrap(), None);
@@ -83,7 +84,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         let [follower, mut reader] = followers;
         drop((log, follower));
         failing.into_iter().for_each(Failing::mend);
-        let log = Options::new().open(&place).unwrap();
+        let log = Options::default().open(&place).unwrap();
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
         log.append_durable(b"more").unwrap();
@@ -103,7 +104,7 @@ fn a_thin_disk_that_is_full_is_an_error_and_commits_go_on_with_space() {
     let test = "a_thin_disk_that_is_full_is_an_error_and_commits_go_on_with_space";
     let Some(mut thin) = Thin::new(test) else { return };
     let place = thin.path().join("log");
-    let log = staged().segment_capacity_bytes(1 << 20).open(&place).unwrap();
+    let log = staged().tuning(Tuning::new().segment_capacity_bytes(1 << 20)).open(&place).unwrap();
     let mut records: Vec<_> = (0..5_u8).map(|number| vec![number; 3000]).collect();
     for record in &records {
         log.append_durable(record).unwrap();
@@ -119,7 +120,7 @@ fn a_thin_disk_that_is_full_is_an_error_and_commits_go_on_with_space() {
     log.commit(lsn).unwrap();
     drop(log);
     thin.mount_again();
-    let log = Options::new().open(thin.path().join("log")).unwrap();
+    let log = Options::default().open(thin.path().join("log")).unwrap();
     assert_eq!(payloads(&log), records);
 }
 
@@ -141,7 +142,8 @@ fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
     for fill in [Fill::Staged, Fill::Mapped, Fill::Pwrite] {
         let Some(mut thin) = Thin::new(test) else { return };
         let path = thin.path().join("log");
-        let options = Options::new().fill(fill).segment_capacity_bytes(1 << 20);
+        let options =
+            Options::default().tuning(Tuning::new().fill(fill).segment_capacity_bytes(1 << 20));
         let log = options.open(&path).unwrap();
         let lsns = append_forty(&log);
         let failing = thin.fail_writes(&segment_files(&path)[0], 2 * HEADER_LEN..u64::MAX);
@@ -152,7 +154,7 @@ fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
         assert!(error.raw_os_error().is_some(), "{fill}: {error}");
         drop(log);
         failing.mend();
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         assert_eq!(log.published(), lsns[5], "{fill}");
         let rest = HEADER_LEN + lsns[5].get() - log.begin().get();
         drop(log);
@@ -178,7 +180,8 @@ fn commits_into_blocks_whose_first_write_failed_are_on_the_device() {
     ] {
         let Some(mut thin) = Thin::new(test) else { return };
         let path = thin.path().join("log");
-        let options = Options::new().layout(layout).fill(fill).segment_capacity_bytes(8 << 20);
+        let options = vellum::internal::options(layout)
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(8 << 20));
         let log = options.open(&path).unwrap();
         // The next record begins a block: a loop device takes a write for whole that it began.
         let line = |byte: u8, len: usize| [vec![byte; len - 1], vec![b'\n']].concat();
@@ -192,14 +195,14 @@ fn commits_into_blocks_whose_first_write_failed_are_on_the_device() {
         });
         drop(log);
         thin.make_room();
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         let wanted = line(b'c', 500);
         for _ in 0..8 {
             log.append_durable(&wanted).unwrap();
         }
         drop(log);
         thin.mount_again();
-        let log = Options::new().open(thin.path().join("log"));
+        let log = Options::default().open(thin.path().join("log"));
         let log = log.unwrap_or_else(|error| panic!("{layout} {fill}, {failed:?}: {error}"));
         let found = read_all(&log).into_iter().filter(|(_, payload)| *payload == wanted).count();
         assert_eq!(found, 8, "{layout} {fill}: after {failed:?}");
@@ -226,7 +229,7 @@ fn a_copy_that_could_not_be_synced_is_synced_by_the_next_opener() {
     for has_control in [true, false] {
         let Some(mut thin) = Thin::new(test) else { return };
         let source = scratch();
-        let options = Options::wal().segment_capacity_bytes(1 << 20);
+        let options = Options::wal().tuning(Tuning::new().segment_capacity_bytes(1 << 20));
         append_forty(&options.open(place(&source)).unwrap());
         let copy = thin.path().join("log");
         copy_log(&place(&source), &copy);
@@ -234,16 +237,16 @@ fn a_copy_that_could_not_be_synced_is_synced_by_the_next_opener() {
             fs::remove_file(copy.join("control")).unwrap();
         }
         lose(&thin, &segment_files(&copy)[0], &[0; 1 << 20], HEADER_LEN, |_| {
-            let error = Options::new().open(&copy).expect_err("the copy is on no device");
+            let error = Options::default().open(&copy).expect_err("the copy is on no device");
             assert!(error.raw_os_error().is_some(), "{error}");
         });
-        let log = Options::new().open(&copy).unwrap();
+        let log = Options::default().open(&copy).unwrap();
         assert_eq!(log.durable(), log.published());
         assert_eq!(payloads(&log).len(), 40);
         drop(log);
 
         thin.mount_again();
-        let log = Options::new().open(thin.path().join("log")).expect("it is on the device");
+        let log = Options::default().open(thin.path().join("log")).expect("it is on the device");
         assert_eq!(payloads(&log).len(), 40, "with the control file: {has_control}");
     }
 }
@@ -270,7 +273,7 @@ fn a_cursor_that_no_device_took_holds_back_what_it_needs() {
     thin.mount_again();
     let path = thin.path().join("log");
     in_another_boot(&path);
-    let log = Options::new().open(&path).unwrap();
+    let log = Options::default().open(&path).unwrap();
     assert!(log.cursor("reader", Lsn::ZERO).unwrap().position().unwrap() >= begin);
 }
 
@@ -280,7 +283,10 @@ fn notes_that_no_device_took_are_written_again_after_a_failed_sync() {
     for fill in [Fill::Staged, Fill::Pwrite] {
         let Some(mut thin) = Thin::new(test) else { return };
         let path = thin.path().join("log");
-        let log = Options::new().fill(fill).segment_capacity_bytes(16384).open(&path).unwrap();
+        let log = Options::default()
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(16384))
+            .open(&path)
+            .unwrap();
         let lsns = append_forty(&log);
         let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
         cursor.commit(lsns[1]).unwrap();
@@ -300,14 +306,14 @@ fn notes_that_no_device_took_are_written_again_after_a_failed_sync() {
             lose(&thin, file, note, 0, fails);
         }
         // The kernel may tell an opener of a write from before. The next one succeeds.
-        let log = until("the device takes it", || Options::new().open(&path).ok());
+        let log = until("the device takes it", || Options::default().open(&path).ok());
         log.append_durable(b"acknowledged").unwrap();
         drop(log);
 
         thin.mount_again();
         let path = thin.path().join("log");
         in_another_boot(&path);
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         assert_eq!(log.begin(), lsns[20], "{fill}: in the header of a segment");
         let position = log.cursor("reader", Lsn::ZERO).unwrap().position().unwrap();
         assert_eq!(position, lsns[25], "{fill}: in the file of the cursors");

@@ -1,7 +1,7 @@
 //! Segments made ahead of need and used again.
 
 use vellum::stat::SegmentState;
-use vellum::{Fill, Lsn, Options, Preallocate};
+use vellum::{Fill, Lsn, Options, Preallocate, Tuning};
 
 use super::{after_power_cut, kinds, staged};
 use crate::support::mount::Mount;
@@ -34,12 +34,14 @@ fn prepare_makes_segments_ahead_and_commits_make_none_then() {
 
 #[test]
 fn prepared_segments_are_given_back_and_made_again() {
-    for options in [staged(), Options::new().segment_capacity_bytes(16384)] {
+    for options in
+        [staged(), Options::default().tuning(Tuning::new().segment_capacity_bytes(16384))]
+    {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         let mut kept = vec![(log.append_durable(b"before").unwrap(), b"before".to_vec())];
         log.prepare(9).unwrap();
-        let other = Options::new().open(place(&dir)).unwrap();
+        let other = Options::default().open(place(&dir)).unwrap();
         assert_eq!(log.release_prepared().unwrap_err().kind(), vellum::ErrorKind::Busy);
         assert!(prepared(&log) >= 9);
         drop(other);
@@ -55,15 +57,17 @@ fn prepared_segments_are_given_back_and_made_again() {
         assert!(read_all(&log) == kept);
         drop(log);
         let copy = after_power_cut(&place(&dir));
-        assert!(read_all(&Options::new().open(place(&copy)).unwrap()) == kept);
+        assert!(read_all(&Options::default().open(place(&copy)).unwrap()) == kept);
     }
 }
 
 #[test]
 fn prepare_gives_back_what_it_made_before_the_disk_was_full() {
     let Some(mount) = Mount::tmpfs("prepare_gives_back", 8) else { return };
-    let log =
-        Options::new().segment_capacity_bytes(1 << 20).open(mount.path().join("log")).unwrap();
+    let log = Options::default()
+        .tuning(Tuning::new().segment_capacity_bytes(1 << 20))
+        .open(mount.path().join("log"))
+        .unwrap();
     log.append(b"one").unwrap();
     let before = prepared(&log);
     // Not so many that they are refused at once: some may be made of spares.
@@ -77,13 +81,14 @@ fn prepare_gives_back_what_it_made_before_the_disk_was_full() {
 fn more_than_there_is_space_for_is_refused_before_anything_is_made() {
     let Some(mount) = Mount::tmpfs("more_than_there_is_space_for", 8) else { return };
     for preallocate in [Preallocate::Auto, Preallocate::Sparse] {
-        let options = Options::new().segment_capacity_bytes(1 << 20).fill(Fill::Pwrite);
-        let options = options.preallocate(preallocate);
+        let options = Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(1 << 20).fill(Fill::Pwrite));
+        let options = options.tuning(Tuning::new().preallocate(preallocate));
         let path = mount.path().join(preallocate.to_string());
         let log = options.open(&path).unwrap();
         log.append(b"one").unwrap();
         // Others have it open, so nothing would be given back.
-        let _other = Options::new().open(&path).unwrap();
+        let _other = Options::default().open(&path).unwrap();
         let before = segment_files(&path);
         for segments in [5000, u64::MAX] {
             for error in
@@ -115,7 +120,7 @@ fn a_log_that_is_trimmed_uses_its_files_again_and_old_records_never_come_back() 
         }
         if turn % 150 == 149 {
             let copy = after_power_cut(&place(&dir));
-            let recovered = Options::new().open(place(&copy)).unwrap();
+            let recovered = Options::default().open(place(&copy)).unwrap();
             assert!(read_all(&recovered) == kept, "turn {turn}");
             assert_eq!(recovered.begin(), kept[0].0);
             assert_sound(&recovered);
@@ -123,14 +128,17 @@ fn a_log_that_is_trimmed_uses_its_files_again_and_old_records_never_come_back() 
     }
     assert!(most < 16, "{most} files");
     drop(log);
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(read_all(&log) == kept);
 }
 
 #[test]
 fn a_segment_that_is_being_read_is_not_used_again() {
     let dir = scratch();
-    let log = Options::wal().segment_capacity_bytes(512 << 10).open(place(&dir)).unwrap();
+    let log = Options::wal()
+        .tuning(Tuning::new().segment_capacity_bytes(512 << 10))
+        .open(place(&dir))
+        .unwrap();
     let lsns: Vec<_> = (0..200).map(|_| log.append_durable(&[9; 5000]).unwrap()).collect();
     let first_file = segment_files(&place(&dir))[0].clone();
     let pinned = std::fs::File::open(&first_file).unwrap();
@@ -153,7 +161,7 @@ fn a_recovered_log_has_the_segments_it_thinks_it_has() {
         log.append_durable(&[b'1'; 3000]).unwrap();
         log.prepare(3).unwrap();
         let copy = after_power_cut(&place(&dir));
-        let recovered = Options::new().open(place(&copy)).unwrap();
+        let recovered = Options::default().open(place(&copy)).unwrap();
         assert_sound(&recovered);
         for _ in 0..20 {
             recovered.append_durable(&[b'2'; 3000]).unwrap();
@@ -182,7 +190,7 @@ fn a_trim_that_a_power_cut_interrupts_keeps_what_lies_behind() {
         for file in left.iter().skip(2).filter(|file| !at(&after, file).exists()) {
             std::fs::copy(file, at(&after, file)).unwrap();
         }
-        assert_holds(&Options::new().open(place(&after)).unwrap(), &kept[2..]);
+        assert_holds(&Options::default().open(place(&after)).unwrap(), &kept[2..]);
     }
 }
 
@@ -196,13 +204,13 @@ fn what_was_trimmed_need_not_be_committed() {
         log.trim(lsns[50]).unwrap();
         // By who has the old files open, and by who has not.
         log.commit(lsns[55]).unwrap();
-        let other = Options::new().open(place(&dir)).unwrap();
+        let other = Options::default().open(place(&dir)).unwrap();
         let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'3'; 900]).unwrap()).collect();
         log.trim(lsns[50]).unwrap();
         other.sync().unwrap();
         assert_eq!(log.durable(), log.published());
         let copy = after_power_cut(&place(&dir));
-        let recovered = Options::new().open(place(&copy)).unwrap();
+        let recovered = Options::default().open(place(&copy)).unwrap();
         // A text log remembers its beginning to the segment only.
         let is_exact = log.layout() == vellum::Layout::Framed;
         assert!(!is_exact || read_all(&recovered) == read_all(&log));

@@ -5,7 +5,7 @@ use libc::{
     EACCES, EAGAIN, EDQUOT, EFBIG, EINVAL, EIO, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM, ENOSPC,
     ENOSYS, ENXIO, EOPNOTSUPP, EPERM, EROFS, ESTALE,
 };
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{ErrorKind, Log, Options, Tuning};
 use vellum_testing::kernel::where_it_fails;
 
 use super::staged;
@@ -51,7 +51,7 @@ fn a_write_poisons_only_if_the_device_has_failed_it() {
 
 #[test]
 fn a_sync_poisons_whatever_it_answers_if_there_is_such_a_call() {
-    let text = Options::new().layout(Layout::Text);
+    let text = Options::mapped_text();
     for errno in [&REFUSALS[..], &OWN, &NO_SPACE, &OF_DEVICE].concat() {
         let is_poisoned = is_poisoned_by(&text, libc::SYS_fdatasync, errno);
         assert_eq!(is_poisoned, errno != ENOSYS, "{errno}");
@@ -66,7 +66,7 @@ fn commit_and_read(log: Log, place: &std::path::Path) {
     }
     assert_eq!(payloads(&log), records);
     drop(log);
-    assert_eq!(read_all(&Options::new().open(place).unwrap()).len(), records.len());
+    assert_eq!(read_all(&Options::default().open(place).unwrap()).len(), records.len());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn direct_writes_that_are_refused_only_when_they_are_made_take_the_other_way() {
     for path in ["dsync/512/2", "fdatasync/512/1"] {
         let Some(mount) = Mount::mergerfs(test, "cache.files=partial") else { return };
         let place = mount.path().join("log");
-        let options = staged().commit_path(path.parse().unwrap());
+        let options = staged().tuning(Tuning::new().commit_path(path.parse().unwrap()));
         commit_and_read(options.open(&place).unwrap(), &place);
     }
 }

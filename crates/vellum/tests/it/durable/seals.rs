@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vellum::{ErrorKind, Log, Lsn, Options};
+use vellum::{ErrorKind, Log, Lsn, Options, Tuning};
 
 use super::{after_power_cut, kinds, staged};
 use crate::support::{Over, place, read_from, scratch, segment_files};
@@ -47,7 +47,7 @@ fn flip(log: &Path, capacity: u64, lsn: Lsn) {
 
 /// Asserts that a damaged log says where it is damaged.
 fn assert_damage_is_told(log: &Path, lsn: Lsn) {
-    let found = Options::new().open(log).and_then(|log| read_from(&log, Lsn::ZERO));
+    let found = Options::default().open(log).and_then(|log| read_from(&log, Lsn::ZERO));
     let error = found.map(|records| records.len()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     assert_eq!(error.lsn(), Some(lsn), "{error}");
@@ -76,7 +76,10 @@ fn batches_end_with_a_seal_while_others_append_without_a_pause() {
     for options in kinds().into_iter().take(3) {
         let capacity = 16 << 20;
         let dir = scratch();
-        let log = options.segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+        let log = options
+            .tuning(Tuning::new().segment_capacity_bytes(capacity))
+            .open(place(&dir))
+            .unwrap();
         let committed = commit_beside_writers(&log);
         let batches = log.stat().unwrap().commits.syncs;
         log.sync().unwrap();
@@ -95,7 +98,10 @@ fn a_long_batch_is_vouched_for_at_once() {
     for options in kinds().into_iter().skip(1).take(2) {
         let capacity = 64 << 20;
         let dir = scratch();
-        let log = options.segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+        let log = options
+            .tuning(Tuning::new().segment_capacity_bytes(capacity))
+            .open(place(&dir))
+            .unwrap();
         let lsns: Vec<Lsn> = (0..180).map(|_| log.append(&[3; 100_000]).unwrap()).collect();
         log.sync().unwrap();
         let copy = after_power_cut(&place(&dir));
@@ -111,7 +117,11 @@ fn a_seal_is_found_where_it_lies_across_two_pieces() {
     for options in kinds().into_iter().take(3) {
         for before in (8..=24).step_by(8) {
             let dir = scratch();
-            let log = options.clone().segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+            let log = options
+                .clone()
+                .tuning(Tuning::new().segment_capacity_bytes(capacity))
+                .open(place(&dir))
+                .unwrap();
             let first = log.append_durable(&[3; 100]).unwrap();
             let start = capacity + (1 << 20) - before;
             let len = start - log.published().get() - 8;
@@ -129,14 +139,15 @@ fn what_a_power_cut_cost_is_told_to_the_byte() {
     let capacity = 16 << 20;
     for fill in kinds().into_iter().take(3) {
         let dir = scratch();
-        let log = fill.segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+        let log =
+            fill.tuning(Tuning::new().segment_capacity_bytes(capacity)).open(place(&dir)).unwrap();
         let lsns: Vec<Lsn> = (0..1400).map(|_| log.append(&[3; 10_000]).unwrap()).collect();
         let end = log.sync().unwrap();
         let copy = after_power_cut(&place(&dir));
         // Two holes, with more than a few mebibytes between them.
         flip(&place(&copy), capacity, lsns[5]);
         flip(&place(&copy), capacity, lsns[1200]);
-        let recovered = Options::new().open(place(&copy)).unwrap();
+        let recovered = Options::default().open(place(&copy)).unwrap();
         let recovery = recovered.recovery().unwrap();
         assert_eq!(recovery.end, lsns[5]);
         assert_eq!(recovery.cut_bytes, end.get() - lsns[5].get());
@@ -155,11 +166,11 @@ fn a_checkpoint_is_durable_at_the_end_of_a_segment_too() {
             let taken = log.published().get() - lsn.get();
             assert!(taken < 2 * 16384, "{taken} bytes: the seal begins the next segment");
             let copy = after_power_cut(&place(&dir));
-            let recovered = Options::new().open(place(&copy)).unwrap();
+            let recovered = Options::default().open(place(&copy)).unwrap();
             assert_eq!(recovered.checkpoint().lsn(), lsn, "{left} bytes left");
             crate::support::assert_sound(&recovered);
             drop(log);
-            assert_eq!(Options::new().open(place(&dir)).unwrap().checkpoint().lsn(), lsn);
+            assert_eq!(Options::default().open(place(&dir)).unwrap().checkpoint().lsn(), lsn);
         }
     }
 }

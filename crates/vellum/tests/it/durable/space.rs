@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use vellum::{ErrorKind, Options};
+use vellum::{ErrorKind, Options, Tuning};
 
 use super::{in_another_boot, staged};
 use crate::support::mount::Mount;
@@ -12,7 +12,9 @@ use crate::support::{assert_holds, payload, read_all};
 #[test]
 fn a_full_disk_keeps_no_log_from_being_recovered() {
     let test = "a_full_disk_keeps_no_log_from_being_recovered";
-    for options in [staged(), Options::new().segment_capacity_bytes(16384)] {
+    for options in
+        [staged(), Options::default().tuning(Tuning::new().segment_capacity_bytes(16384))]
+    {
         let Some(mount) = Mount::ext4(test, 16) else { return };
         let place = mount.path().join("log");
         let log = options.open(&place).unwrap();
@@ -30,14 +32,14 @@ fn a_full_disk_keeps_no_log_from_being_recovered() {
                 // Its blocks are free then, and it takes no more to make it again.
                 std::fs::remove_file(place.join("control")).unwrap();
             }
-            let log = Options::new().open(&place).unwrap();
+            let log = Options::default().open(&place).unwrap();
             assert_holds(&log, &expected);
             assert!(log.recovery().is_some());
             assert!(log.id() == id && log.epoch() > epoch, "the epoch needs no space");
             assert_eq!(log.reader_at(taken).unwrap().position(), expected[49].0);
             epoch = log.epoch();
         }
-        let log = Options::new().open(&place).unwrap();
+        let log = Options::default().open(&place).unwrap();
         let error = (0..1000).find_map(|_| log.append_durable(&[1; 4000]).err()).unwrap();
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
         std::fs::remove_file(mount.path().join("hog")).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use vellum::stat::RecoveryReason;
-use vellum::{ErrorKind, Log, OnStageFull, Options};
+use vellum::{ErrorKind, Log, OnStageFull, Options, Tuning};
 
 use super::staged;
 use super::trust::killed;
@@ -51,14 +51,15 @@ fn a_stage_goes_when_all_of_its_segment_is_durable() {
     }
     let expected = read_all(&log);
     assert_eq!(expected.len(), 100);
-    assert_holds(&Options::new().read_only(true).open(place(&dir)).unwrap(), &expected);
+    assert_holds(&Options::default().read_only(true).open(place(&dir)).unwrap(), &expected);
 }
 
 #[test]
 fn who_would_fill_more_segments_than_may_be_staged_commits_first() {
     for segments in [2, 3, 5] {
         let dir = scratch();
-        let log = staged().staged_segments_max(segments).open(place(&dir)).unwrap();
+        let log =
+            staged().tuning(Tuning::new().staged_segments_max(segments)).open(place(&dir)).unwrap();
         for seed in 0..200 {
             append(&log, seed).unwrap();
             let count = stages(&place(&dir)).len() as u64;
@@ -76,7 +77,8 @@ fn who_would_fill_more_segments_than_may_be_staged_commits_first() {
 #[test]
 fn a_full_stage_is_an_error_where_that_was_chosen_and_costs_nothing() {
     let dir = scratch();
-    let options = staged().staged_segments_max(2).on_stage_full(OnStageFull::Error);
+    let options =
+        staged().tuning(Tuning::new().staged_segments_max(2).on_stage_full(OnStageFull::Error));
     let log = options.open(place(&dir)).unwrap();
     let mut kept = 0;
     let error = (0..).find_map(|seed| append(&log, seed).inspect(|_| kept += 1).err()).unwrap();
@@ -105,8 +107,8 @@ fn a_stage_of_something_else_is_not_believed() {
     for stage in stages(&place(&dir)) {
         fs::copy(&stages(&place(&other))[0], stage).unwrap();
     }
-    let seen = payloads(&Options::new().read_only(true).open(place(&dir)).unwrap());
-    let log = Options::new().open(place(&dir)).unwrap();
+    let seen = payloads(&Options::default().read_only(true).open(place(&dir)).unwrap());
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(seen, payloads(&log));
     let wanted: Vec<_> = (0..=50).map(|seed| payload(log.layout(), seed, 500)).collect();
     assert!(seen.starts_with(&wanted) && seen.len() < 200, "{} records", seen.len());
@@ -121,7 +123,7 @@ fn what_is_left_of_stages_goes_with_the_next_who_opens_the_log() {
     let left = ["new.stage", "0000000000000000.stage", "00000000000f4000.stage"];
     let left = left.map(|name| place(&dir).join(name));
     left.iter().for_each(|path| fs::write(path, [1; 5000]).unwrap());
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert!(left.iter().all(|path| !path.exists()));
     append(&log, 1).unwrap();
     drop(log);
@@ -135,7 +137,7 @@ fn a_file_that_was_linked_under_the_name_of_a_stage_keeps_its_bytes() {
     let (mine, planted) = (dir.path().join("mine"), place(&dir).join("00000000000f4000.stage"));
     fs::write(&mine, "precious").unwrap();
     fs::hard_link(&mine, &planted).unwrap();
-    append(&Options::new().open(place(&dir)).unwrap(), 1).unwrap();
+    append(&Options::default().open(place(&dir)).unwrap(), 1).unwrap();
     assert!(!planted.exists());
     assert_eq!(fs::read(&mine).unwrap(), b"precious");
 }
@@ -147,13 +149,13 @@ fn who_joins_while_a_stage_is_missing_is_told_so_and_nothing_is_lost() {
     append(&log, 1).unwrap();
     let stage = log.stat().unwrap().stage.unwrap();
     fs::remove_file(stage).unwrap();
-    let error = Options::new().open(place(&dir)).unwrap_err();
+    let error = Options::default().open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("missing although processes use the log"), "{error}");
     // Who has it open has it.
     log.sync().unwrap();
     drop(log);
-    assert_eq!(payloads(&Options::new().open(place(&dir)).unwrap()).len(), 1);
+    assert_eq!(payloads(&Options::default().open(place(&dir)).unwrap()).len(), 1);
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn records_are_staged_by_system_calls_where_a_mapping_is_not_safe() {
         drop(staged().open(&path).unwrap());
         let mut child = Child::start("stager", &[path.to_str().unwrap()]);
         child.expect("done");
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         assert_eq!(payloads(&log).len(), 200, "read from the stage");
         child.kill();
         log.append(&payload(log.layout(), 200, 150_000)).unwrap();
@@ -174,7 +176,7 @@ fn records_are_staged_by_system_calls_where_a_mapping_is_not_safe() {
         assert_eq!(expected.len(), 201);
         drop(log);
         super::in_another_boot(&path);
-        assert_holds(&Options::new().open(&path).unwrap(), &expected);
+        assert_holds(&Options::default().open(&path).unwrap(), &expected);
     }
 }
 
@@ -183,7 +185,7 @@ fn a_log_whose_stage_is_gone_has_what_was_committed_and_says_why() {
     let dir = scratch();
     killed(&staged(), &place(&dir));
     stages(&place(&dir)).iter().for_each(|stage| fs::remove_file(stage).unwrap());
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(log.recovery().map(|recovery| recovery.reason), Some(RecoveryReason::StageLost));
     assert_eq!(payloads(&log).len(), 100);
 }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use vellum::{CheckpointEvent, ErrorKind, Layout, Log, Options};
+use vellum::{CheckpointEvent, ErrorKind, Log, Options, Tuning};
 
 use super::{after_power_cut, staged};
 use crate::support::{Over, PATIENCE, child, child::Child, fork, place, scratch};
@@ -12,7 +12,7 @@ use crate::support::{Over, PATIENCE, child, child::Child, fork, place, scratch};
 const LIMIT: u64 = 4096;
 
 fn limited() -> Options {
-    staged().checkpoint_after_bytes(LIMIT)
+    staged().tuning(Tuning::new().checkpoint_after_bytes(LIMIT))
 }
 
 fn is_readable(event: &impl AsFd) -> bool {
@@ -60,7 +60,7 @@ fn what_was_trimmed_is_not_to_be_recovered() {
 
 #[test]
 fn nothing_is_due_without_a_limit_or_in_a_text_log() {
-    for options in [staged(), staged().checkpoint_after_bytes(0)] {
+    for options in [staged(), staged().tuning(Tuning::new().checkpoint_after_bytes(0))] {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         log.append_durable(&[1; 9000]).unwrap();
@@ -70,7 +70,7 @@ fn nothing_is_due_without_a_limit_or_in_a_text_log() {
         assert!(!is_readable(&event) && !event.take().unwrap());
     }
     let dir = scratch();
-    let text = Options::new().layout(Layout::Text).checkpoint_after_bytes(1);
+    let text = Options::mapped_text().tuning(Tuning::new().checkpoint_after_bytes(1));
     let text = text.open(place(&dir)).unwrap();
     text.append_durable(b"a line\n").unwrap();
     assert!(!text.checkpoint().is_due());

@@ -24,17 +24,17 @@ fn what_is_truncated_is_gone_for_good_and_its_positions_are_used_again() {
             all.truncate(keep);
             assert_holds(&log, &all);
             let copy = after_power_cut(&place(&dir));
-            assert_holds(&Options::new().open(place(&copy)).unwrap(), &all);
+            assert_holds(&Options::default().open(place(&copy)).unwrap(), &all);
             // The same lengths again, so that old records would stand where new ones end.
             for seed in keep as u64..40 {
                 all.push(append(&log, seed));
                 let lsn = all.last().unwrap().0;
                 log.commit(lsn).unwrap();
                 let copy = after_power_cut(&place(&dir));
-                assert_holds(&Options::new().open(place(&copy)).unwrap(), &all);
+                assert_holds(&Options::default().open(place(&copy)).unwrap(), &all);
             }
             drop(log);
-            assert_holds(&Options::new().open(place(&dir)).unwrap(), &all);
+            assert_holds(&Options::default().open(place(&dir)).unwrap(), &all);
         }
     }
 }
@@ -51,7 +51,7 @@ fn a_truncation_in_the_middle_of_things_is_refused() {
     let reserved = log.reserve(10).unwrap();
     assert_eq!(error(log.truncate(all[3].0)), ErrorKind::Busy);
     drop(reserved);
-    let other = Options::new().open(place(&dir)).unwrap();
+    let other = Options::default().open(place(&dir)).unwrap();
     assert_eq!(error(log.truncate(all[3].0)), ErrorKind::Busy);
     drop(other);
     assert_holds(&log, &all);

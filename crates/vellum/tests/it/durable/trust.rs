@@ -26,7 +26,7 @@ fn line(index: usize) -> Vec<u8> {
 /// Appends as many records as it is told, durably, and says how many there are. Always another
 /// process: programs that other tests start have open what this one has, until they are executed.
 pub(crate) fn acknowledger(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     say("ready");
     let mut count = payloads(&log).len();
     while let Some(more) = hear() {
@@ -61,20 +61,20 @@ fn lines(log: &Log) -> Vec<Vec<u8>> {
 #[track_caller]
 fn assert_holds_first(path: &Path, count: usize, case: &str) {
     let expected: Vec<_> = (0..count).map(line).collect();
-    let reader = Options::new().read_only(true).open(path).unwrap();
+    let reader = Options::default().read_only(true).open(path).unwrap();
     assert!(
         lines(&reader).starts_with(&expected),
         "{case}: a reader finds {}",
         lines(&reader).len()
     );
     drop(reader);
-    let log = Options::new().open(path).unwrap_or_else(|error| panic!("{case}: {error}"));
+    let log = Options::default().open(path).unwrap_or_else(|error| panic!("{case}: {error}"));
     let found = lines(&log);
     assert!(found.starts_with(&expected), "{case}: {} of {count} records", found.len());
     log.append_durable(&line(1_000_000)).unwrap();
     assert_sound(&log);
     drop(log);
-    let log = Options::new().open(path).unwrap();
+    let log = Options::default().open(path).unwrap();
     assert_eq!(log.recovery(), None, "{case}: a log that was closed is believed");
     let expected = [found, vec![line(1_000_000)]].concat();
     assert!(lines(&log) == expected, "{case}: after it was opened again");
@@ -184,10 +184,10 @@ pub(crate) fn without_a_boot_id(arguments: &[String]) {
     if !hides_boot_id() {
         return say("not hidden");
     }
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     say(&format!("recovered {}", log.recovery().is_some()));
-    let second = Options::new().open(&arguments[0]).unwrap();
-    let reader = Options::new().read_only(true).open(&arguments[0]).unwrap();
+    let second = Options::default().open(&arguments[0]).unwrap();
+    let reader = Options::default().read_only(true).open(&arguments[0]).unwrap();
     let seen = payloads(&reader).len();
     log.append_durable(b"blind\n").unwrap();
     second.append_durable(b"blind\n").unwrap();
@@ -247,7 +247,7 @@ pub(super) fn killed(options: &Options, path: &Path) {
 
 #[track_caller]
 fn assert_holds_all(path: &Path, recovered: Option<RecoveryReason>, case: &str) {
-    let log = Options::new().open(path).unwrap();
+    let log = Options::default().open(path).unwrap();
     assert_eq!(log.recovery().map(|recovery| recovery.reason), recovered, "{case}");
     // What the dead had not finished is half a line of text.
     let found: Vec<_> =
@@ -256,7 +256,7 @@ fn assert_holds_all(path: &Path, recovered: Option<RecoveryReason>, case: &str) 
     assert_sound(&log);
     log.append_durable(&line(150)).unwrap();
     drop(log);
-    let log = Options::new().open(path).unwrap();
+    let log = Options::default().open(path).unwrap();
     assert_eq!(log.recovery(), None, "{case}");
     assert_eq!(payloads(&log).last(), Some(&line(150)), "{case}");
 }
@@ -310,7 +310,7 @@ fn another_boot_id_and_a_damaged_record_are_a_power_cut() {
             })
         });
         assert!(is_damaged);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(lines(&log).len(), 100, "{options:?}");
     }
 }
@@ -327,13 +327,13 @@ fn who_may_only_read_finds_what_was_not_committed_without_words() {
         drop(log);
         child.kill();
         in_another_boot(&place(&dir));
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         let mut one = reader.reader(vellum::Lsn::ZERO).unwrap();
         for index in 0..30 {
             assert_eq!(one.next().unwrap().unwrap().payload, line(index), "{options:?}");
         }
         // Recovery moves what is staged to the segments, under the reader.
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         log.append_durable(&line(60)).unwrap();
         for index in 30..61 {
             let record = one.follow(Some(Duration::from_secs(20))).unwrap().unwrap();
@@ -360,14 +360,14 @@ fn a_stage_of_an_earlier_epoch_is_not_believed() {
                 log.truncate(lost[0]).unwrap();
                 log
             }
-            false => Options::new().open(place(&copy)).unwrap(),
+            false => Options::default().open(place(&copy)).unwrap(),
         };
         log.append_durable(&[8; 24]).unwrap();
         let (path, kept) = (log.path().to_path_buf(), payloads(&log));
         drop(log);
         fs::write(path.join(name), &old).unwrap();
         in_another_boot(&path);
-        assert!(payloads(&Options::new().open(&path).unwrap()) == kept, "{is_truncated}");
+        assert!(payloads(&Options::default().open(&path).unwrap()) == kept, "{is_truncated}");
     }
 }
 
@@ -386,7 +386,7 @@ fn a_log_in_the_lower_layer_of_an_overlay_is_followed_into_the_upper_one() {
         let path = mount.path().join("log");
         // As if it had been made in an overlay of the same number.
         adopt_control_as(&lower, &fs::metadata(path.join("control")).unwrap());
-        let reader = Options::new().read_only(true).open(&path).unwrap();
+        let reader = Options::default().read_only(true).open(&path).unwrap();
         let mut reader = reader.reader(vellum::Lsn::ZERO).unwrap();
         (0..3).for_each(|index| assert_eq!(reader.next().unwrap().unwrap().payload, line(index)));
         let mut child = start(&path);
@@ -432,7 +432,7 @@ pub(crate) fn follower_without_a_boot_id(arguments: &[String]) {
     if !hides_boot_id() {
         return say("not hidden");
     }
-    let log = Options::new().read_only(true).open(&arguments[0]).unwrap();
+    let log = Options::default().read_only(true).open(&arguments[0]).unwrap();
     let mut reader = log.reader(vellum::Lsn::ZERO).unwrap();
     let mut count = 0;
     while reader.next().unwrap().is_some() {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use vellum::Options;
+use vellum::{Options, Tuning};
 
 use super::{as_after_power_cut, once_unlocked};
 use crate::support::child::{self, Child};
@@ -22,7 +22,7 @@ const ROUNDS: u64 = 40;
 
 /// A log so small that most kills find a checkpoint close by.
 fn options() -> Options {
-    Options::wal().segment_capacity_bytes(16384).checkpoint_after_bytes(8192)
+    Options::wal().tuning(Tuning::new().segment_capacity_bytes(16384).checkpoint_after_bytes(8192))
 }
 
 fn open(dir: &Path) -> wal::Result<Map> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use vellum::Options;
+use vellum::{Options, Tuning};
 
 use super::{as_after_power_cut, once_unlocked};
 use crate::support::child::{self, Child};
@@ -19,7 +19,7 @@ use store::{Entry, LogId, RaftLog, State, Vote};
 const ROUNDS: u64 = 40;
 
 fn options() -> Options {
-    Options::wal().segment_capacity_bytes(16384)
+    Options::wal().tuning(Tuning::new().segment_capacity_bytes(16384))
 }
 
 fn open(dir: &Path) -> RaftLog {

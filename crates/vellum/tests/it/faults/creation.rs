@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::{fs, thread};
 
-use vellum::{ErrorKind, Fill, Layout, Lsn, Options, Preallocate};
+use vellum::{Create, ErrorKind, Fill, Layout, Lsn, Options, Preallocate, Tuning};
 
 use crate::support::crc::seal_control_header;
 use crate::support::{
@@ -56,7 +56,7 @@ fn a_log_whose_creator_died_before_the_control_file_is_created_by_the_next() {
         drop(small(layout).open(place(&dir)).unwrap());
         fs::remove_file(place(&dir).join("control")).unwrap();
         segment_files(&place(&dir)).iter().for_each(|file| fs::remove_file(file).unwrap());
-        let early = Options::new().read_only(true).open(place(&dir));
+        let early = Options::default().read_only(true).open(place(&dir));
         let log = small(layout).open(place(&dir)).unwrap();
         let lsn = log.append(b"record\n").unwrap();
         assert_holds(&log, &[(lsn, b"record\n".to_vec())]);
@@ -75,16 +75,16 @@ fn a_creation_that_failed_leaves_nothing_in_the_way() {
     let dir = scratch();
     let path = place(&dir);
     let missing = path.join("nowhere").join("log");
-    assert_eq!(Options::new().open(&missing).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(Options::default().open(&missing).unwrap_err().kind(), ErrorKind::NotFound);
     fs::write(&path, b"a file").unwrap();
-    assert_eq!(Options::new().open(&path).unwrap_err().kind(), ErrorKind::Incompatible);
+    assert_eq!(Options::default().open(&path).unwrap_err().kind(), ErrorKind::Incompatible);
     assert_eq!(fs::read(&path).unwrap(), b"a file", "and it is left alone");
     fs::remove_file(&path).unwrap();
     for name in ["lock", "control", "control.new", "geometry"] {
         fs::create_dir_all(path.join(name)).unwrap();
-        assert!(Options::new().open(&path).is_err(), "{name} is a directory");
+        assert!(Options::default().open(&path).is_err(), "{name} is a directory");
         fs::remove_dir(path.join(name)).unwrap();
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         log.append(b"record").unwrap();
         drop(log);
         fs::remove_dir_all(&path).unwrap();
@@ -94,16 +94,16 @@ fn a_creation_that_failed_leaves_nothing_in_the_way() {
 #[test]
 fn who_does_not_want_to_create_makes_nothing() {
     let dir = scratch();
-    let options = Options::new().create(false);
+    let options = Options::default().create(Create::Never);
     assert_eq!(options.open(place(&dir)).unwrap_err().kind(), ErrorKind::NotFound);
     assert!(!place(&dir).exists());
     fs::create_dir(place(&dir)).unwrap();
     assert_eq!(options.open(place(&dir)).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(fs::read_dir(place(&dir)).unwrap().count(), 0);
-    let error = Options::new().read_only(true).open(place(&dir)).unwrap_err();
+    let error = Options::default().read_only(true).open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    drop(Options::new().create_new(true).open(place(&dir)).unwrap());
-    let error = Options::new().create_new(true).open(place(&dir)).unwrap_err();
+    drop(Options::default().create(Create::New).open(place(&dir)).unwrap());
+    let error = Options::default().create(Create::New).open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     drop(options.open(place(&dir)).unwrap());
 }
@@ -115,15 +115,15 @@ fn a_missing_control_file_is_rebuilt_from_the_segments() {
         let dir = scratch();
         let mut expected = closed_log(&place(&dir), layout);
         fs::remove_file(place(&dir).join("control")).unwrap();
-        let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         assert_holds(&view, &expected);
         assert!(!place(&dir).join("control").exists(), "a reader rebuilds for itself alone");
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_holds(&log, &expected);
         expected.push((log.append(b"more\n").unwrap(), b"more\n".to_vec()));
         assert_holds(&log, &expected);
         drop(log);
-        assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+        assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
     }
 }
 
@@ -134,18 +134,18 @@ fn a_log_without_its_geometry_file_goes_on_and_one_without_both_is_refused_untou
         let dir = scratch();
         let expected = closed_log(&place(&dir), layout);
         fs::remove_file(place(&dir).join("geometry")).unwrap();
-        assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+        assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
         let control = place(&dir).join("control");
         let kept = fs::read(&control).unwrap();
         fs::remove_file(&control).unwrap();
         let _ = fs::remove_file(place(&dir).join("geometry"));
-        for options in [Options::new(), Options::new().read_only(true)] {
+        for options in [Options::default(), Options::default().read_only(true)] {
             let error = options.open(place(&dir)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt);
             assert!(error.to_string().contains("geometry"), "{error}");
         }
         fs::write(&control, kept).unwrap();
-        assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+        assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
     }
 }
 
@@ -173,13 +173,13 @@ fn a_missing_segment_is_named_and_comes_back_when_it_is_restored() {
             let start = known.trim_end_matches("*.log");
             assert!(missing.to_str().unwrap().contains(start), "{missing:?}");
             fs::rename(dir.path().join("aside"), &missing).unwrap();
-            assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+            assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
         }
     }
 }
 
 fn read_until_error(path: &Path) -> vellum::Error {
-    let log = match Options::new().open(path) {
+    let log = match Options::default().open(path) {
         Ok(log) => log,
         Err(error) => return error,
     };
@@ -204,13 +204,13 @@ fn a_corrupt_control_file_is_refused_and_rebuilt_when_removed() {
             let mut bytes = fs::read(&control).unwrap();
             bytes[from..to].iter_mut().for_each(|byte| *byte ^= 0x55);
             fs::write(&control, &bytes).unwrap();
-            let error = Options::new().open(place(&dir)).unwrap_err();
+            let error = Options::default().open(place(&dir)).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Incompatible));
             assert_eq!(error.path(), Some(control.as_path()));
-            assert!(Options::new().read_only(true).open(place(&dir)).is_err());
+            assert!(Options::default().read_only(true).open(place(&dir)).is_err());
             assert_eq!(fs::read(&control).unwrap(), bytes, "nothing is changed");
             fs::remove_file(&control).unwrap();
-            assert_holds(&Options::new().open(place(&dir)).unwrap(), &expected);
+            assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
         }
     }
 }
@@ -231,8 +231,8 @@ fn after_a_reboot_the_segments_are_believed_and_not_the_control_file() {
             }
             fs::write(&path, bytes).unwrap();
         }
-        assert_holds(&Options::new().read_only(true).open(place(&dir)).unwrap(), &expected);
-        let log = Options::new().open(place(&dir)).unwrap();
+        assert_holds(&Options::default().read_only(true).open(place(&dir)).unwrap(), &expected);
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_holds(&log, &expected);
         expected.push((log.append(b"more\n").unwrap(), b"more\n".to_vec()));
         assert_holds(&log, &expected);
@@ -247,14 +247,20 @@ fn odd_capacities_are_refused_and_even_ones_need_no_power_of_two() {
     let odd =
         [0, 1, 4095, 4097, 6000, (1 << 30) + 4096, 1 << 32, (1 << 32) + 4096, u64::MAX - 4095];
     for capacity in odd {
-        let error = Options::new().segment_capacity_bytes(capacity).open(place(&dir)).unwrap_err();
+        let error = Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(capacity))
+            .open(place(&dir))
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption);
         assert!(error.to_string().contains(&capacity.to_string()), "{error}");
         assert!(!place(&dir).exists());
     }
     for capacity in [3 * 4096, 5 * 4096, 1_003_520] {
         let dir = scratch();
-        let log = Options::new().segment_capacity_bytes(capacity).open(place(&dir)).unwrap();
+        let log = Options::default()
+            .tuning(Tuning::new().segment_capacity_bytes(capacity))
+            .open(place(&dir))
+            .unwrap();
         let append = |len| (log.append(&vec![7; len]).unwrap(), vec![7; len]);
         assert_holds(&log, &[5000, 5000, 5000, 100_000].map(append));
         assert_eq!(log.stat().unwrap().segment_capacity_bytes, capacity);
@@ -265,13 +271,16 @@ fn odd_capacities_are_refused_and_even_ones_need_no_power_of_two() {
 #[test]
 fn an_option_that_contradicts_the_log_is_an_error_that_names_both() {
     let dir = scratch();
-    let options = small(Layout::Text).preallocate(Preallocate::Off);
+    let options = small(Layout::Text).tuning(Tuning::new().preallocate(Preallocate::Off));
     let log = options.open(place(&dir)).unwrap();
     let contradictions = [
-        (Options::new().layout(Layout::Framed), ["text", "framed"]),
-        (Options::new().segment_capacity_bytes(8192), ["4096", "8192"]),
-        (Options::new().preallocate(Preallocate::Zeros), ["off", "zeros"]),
-        (Options::new().fill(Fill::Pwrite), ["mapped", "pwrite"]),
+        (Options::events(), ["text", "framed"]),
+        (Options::default().tuning(Tuning::new().segment_capacity_bytes(8192)), ["4096", "8192"]),
+        (
+            Options::default().tuning(Tuning::new().preallocate(Preallocate::Zeros)),
+            ["off", "zeros"],
+        ),
+        (Options::default().tuning(Tuning::new().fill(Fill::Pwrite)), ["mapped", "pwrite"]),
     ];
     for (options, names) in contradictions {
         for options in [options.clone(), options.read_only(true)] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
@@ -17,19 +17,20 @@ const LEN: usize = 900;
 
 /// The log, mapped whatever the filesystem.
 fn mapped(layout: Layout) -> Options {
-    Options::new().layout(layout).fill(Fill::Mapped).segment_capacity_bytes(64 << 20)
+    vellum::internal::options(layout)
+        .tuning(Tuning::new().fill(Fill::Mapped).segment_capacity_bytes(64 << 20))
 }
 
 /// Every kind of log whose records go through a mapping.
 fn kinds() -> [(&'static str, Options); 3] {
-    let wal = Options::wal().segment_capacity_bytes(16 << 20);
+    let wal = Options::wal().tuning(Tuning::new().segment_capacity_bytes(16 << 20));
     [("framed", mapped(Layout::Framed)), ("text", mapped(Layout::Text)), ("wal", wal)]
 }
 
 /// Appends until that fails, and says how many records there are now and what the error was. Goes
 /// on when it is told to.
 pub(crate) fn append_until_it_fails(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let layout = log.layout();
     let mut number = 0;
     loop {
@@ -49,7 +50,7 @@ pub(crate) fn append_until_it_fails(arguments: &[String]) {
 
 /// Appends and commits record after record until that fails, each committed one said.
 pub(crate) fn commit_until_it_fails(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let layout = log.layout();
     for number in 0.. {
         let answer = log.append(&payload(layout, number, LEN)).and_then(|lsn| log.commit(lsn));
@@ -87,7 +88,7 @@ fn a_full_ext4_is_an_error_and_never_a_signal() {
             writer.finish_well();
         }
         assert!(counts[0] > 10_000, "{kind}: {counts:?}");
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         let layout = log.layout();
         let all = counts.iter().flat_map(|count| 0..*count).map(|n| payload(layout, n, LEN));
         assert!(payloads(&log).into_iter().eq(all), "{kind}: everything acknowledged is there");
@@ -127,7 +128,7 @@ fn a_filesystem_that_shuts_down_is_an_error_for_each_writer() {
             }
             writers.into_iter().chain([committer]).for_each(Child::finish_well);
             disk.mount_again();
-            let log = Options::new().open(&path).unwrap();
+            let log = Options::default().open(&path).unwrap();
             let found = payloads(&log);
             for number in 0..=committed {
                 let record = payload(log.layout(), number, LEN);
@@ -141,7 +142,7 @@ fn a_filesystem_that_shuts_down_is_an_error_for_each_writer() {
 
 /// Appends a record now and then until that fails, and says what the error was.
 pub(crate) fn append_for_ever(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     child::say("open");
     let layout = log.layout();
     loop {
@@ -182,7 +183,7 @@ fn whoever_has_lost_the_control_file_gets_an_error_and_does_nothing_more() {
         let layout = log.layout();
         let first = log.append(&payload(layout, 1, LEN)).unwrap();
         log.commit(first).unwrap();
-        let reading = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reading = Options::default().read_only(true).open(place(&dir)).unwrap();
         let mut reader = reading.reader(first).unwrap();
         assert!(reader.next().unwrap().is_some(), "{kind}");
         let control = place(&dir).join("control");
@@ -204,7 +205,7 @@ fn whoever_has_lost_the_control_file_gets_an_error_and_does_nothing_more() {
         }
         drop((log, reader, reading));
         std::fs::remove_file(&control).unwrap();
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(payloads(&log), [payload(layout, 1, LEN)], "{kind}");
         log.append(&payload(layout, 4, LEN)).unwrap();
         assert_sound(&log);
@@ -305,7 +306,7 @@ fn fail_control_file(log: &Path) {
 
 /// Loses the control file while a record is in hand, and lives on.
 pub(crate) fn lose_the_control_file(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     log.append(&payload(log.layout(), 0, LEN)).unwrap();
     let reservation = log.reserve(LEN).unwrap();
     fail_control_file(Path::new(&arguments[0]));

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use vellum::{Layout, Log, Lsn, Options};
+use vellum::{Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child, command};
 use crate::support::{
@@ -16,7 +16,7 @@ const FORKS: usize = 200;
 
 /// Forks again and again while other threads append; each child appends at once.
 pub(crate) fn fork_beside_threads(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _over = Over(&stop);
@@ -47,7 +47,7 @@ pub(crate) fn fork_beside_threads(arguments: &[String]) {
 fn a_child_forked_beside_appending_threads_appends_at_once() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let options = small(layout).segment_capacity_bytes(64 << 10);
+        let options = small(layout).tuning(Tuning::new().segment_capacity_bytes(64 << 10));
         let log = options.open(place(&dir)).unwrap();
         let mut forker = Child::start("fork beside threads", &[place(&dir).to_str().unwrap()]);
         forker.expect("done");
@@ -63,10 +63,10 @@ fn a_child_forked_beside_appending_threads_appends_at_once() {
 /// Opens, appends and closes many times; says how many descriptors and mappings were left over.
 pub(crate) fn open_and_close(arguments: &[String]) {
     let cycle = || {
-        let log = Options::new().open(&arguments[0]).unwrap();
+        let log = Options::default().open(&arguments[0]).unwrap();
         log.append(b"record\n").unwrap();
         assert!(log.reader(Lsn::ZERO).unwrap().next().unwrap().is_some());
-        let view = Options::new().read_only(true).open(&arguments[0]).unwrap();
+        let view = Options::default().read_only(true).open(&arguments[0]).unwrap();
         assert!(view.stat().unwrap().tail > Lsn::ZERO);
     };
     let count = || {
@@ -92,7 +92,7 @@ fn a_thousand_opens_and_closes_leave_nothing_behind() {
         let mut cycler = Child::start("open and close", &[place(&dir).to_str().unwrap()]);
         cycler.expect("done");
         cycler.finish_well();
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(read_all(&log).len(), 1010);
         assert_eq!(log.stat().unwrap().participants.len(), 1);
     }
@@ -100,7 +100,7 @@ fn a_thousand_opens_and_closes_leave_nothing_behind() {
 
 /// Opens a log and replaces itself by another program.
 pub(crate) fn execute_another_program(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     log.append(b"before\n").unwrap();
     let _reader = log.reader(Lsn::ZERO).unwrap();
     let _reservation = log.reserve(7).unwrap();
@@ -141,7 +141,7 @@ extern "C" fn count_alarm(_: libc::c_int) {
 
 /// Appends while a timer interrupts every system call that can be interrupted.
 pub(crate) fn append_under_signals(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let every = libc::timeval { tv_sec: 0, tv_usec: 1000 };
     let timer = libc::itimerval { it_interval: every, it_value: every };
     // SAFETY: the action is valid all zeros but for the handler, which only counts; no SA_RESTART.
@@ -179,7 +179,7 @@ fn append_series(log: &Log) {
 fn signals_interrupt_nothing() {
     for layout in LAYOUTS {
         let dir = memory_scratch();
-        let log = Options::new().layout(layout).open(place(&dir)).unwrap();
+        let log = vellum::internal::options(layout).open(place(&dir)).unwrap();
         let mut other = Child::start("append under signals", &[place(&dir).to_str().unwrap()]);
         other.expect("done");
         other.finish_well();

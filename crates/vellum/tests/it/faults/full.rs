@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, OnFull, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, OnFull, Options, Preallocate, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
@@ -13,7 +13,7 @@ use crate::support::{LAYOUTS, Numbers, assert_sound, payload, payloads, place, s
 const BALLAST_BYTES: usize = 2 << 20;
 
 fn small_segments(layout: Layout) -> Options {
-    Options::new().layout(layout).segment_capacity_bytes(256 << 10)
+    vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(256 << 10))
 }
 
 /// A small filesystem, a log in it, and something that can be removed to make space.
@@ -92,7 +92,7 @@ fn line(name: &str, number: usize) -> Vec<u8> {
 
 /// Appends numbered lines until some were dropped, waits for space, appends some more.
 pub(crate) fn drop_on_a_full_disk(arguments: &[String]) {
-    let log = Options::new().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let log = Options::default().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
     let mut number = 0;
     let mut append = || {
         number += 1;
@@ -142,7 +142,8 @@ fn records_that_were_dropped_are_told_of_once_before_the_next_of_their_process()
     for fill in [Fill::Mapped, Fill::Pwrite] {
         for preallocate in [Preallocate::Auto, Preallocate::Off] {
             let Some(small) = Small::new("records_that_were_dropped") else { return };
-            let options = small_segments(Layout::Text).fill(fill).preallocate(preallocate);
+            let options = small_segments(Layout::Text)
+                .tuning(Tuning::new().fill(fill).preallocate(preallocate));
             let log = options.open(small.log()).unwrap();
             let path = small.log();
             let start = |name| Child::start("drop on a full disk", &[path.to_str().unwrap(), name]);
@@ -184,7 +185,7 @@ fn check_writer(numbers: &[usize], count: usize) {
 
 /// Appends numbered lines for ever, full disk or not.
 pub(crate) fn append_and_drop_for_ever(arguments: &[String]) {
-    let log = Options::new().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let log = Options::default().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
     child::say("ready");
     for number in 0.. {
         log.append(&line("x", number)).unwrap();
@@ -222,7 +223,7 @@ const MANY: usize = 500_000;
 
 /// Appends many lines, of which most find the disk full, then some more when there is space.
 pub(crate) fn drop_many(arguments: &[String]) {
-    let log = Options::new().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let log = Options::default().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
     let line = line(&arguments[1], 1);
     let append = || log.append(&line).unwrap() != Lsn::ZERO;
     let kept = (0..MANY).filter(|_| append()).count();
@@ -237,8 +238,8 @@ fn a_full_disk_is_looked_at_now_and_then_and_not_for_each_record() {
     for fill in [Fill::Mapped, Fill::Pwrite] {
         let mount = Mount::tmpfs("a_full_disk_is_looked_at", 24);
         let Some(small) = mount.map(|mount| Small { mount }) else { return };
-        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(1 << 20);
-        let log = options.fill(fill).open(small.log()).unwrap();
+        let options = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(1 << 20));
+        let log = options.tuning(Tuning::new().fill(fill)).open(small.log()).unwrap();
         small.fill();
         let path = small.log();
         let began = Instant::now();
@@ -278,7 +279,7 @@ fn a_log_that_makes_space_itself_appends_at_once() {
 
 /// Waits for space for one record.
 pub(crate) fn wait_for_space(arguments: &[String]) {
-    let log = Options::new().on_full(OnFull::Block).open(&arguments[0]).unwrap();
+    let log = Options::default().on_full(OnFull::Block).open(&arguments[0]).unwrap();
     child::say("trying");
     let record = payload(log.layout(), 7, 100_000);
     log.append(&record).unwrap();
@@ -344,7 +345,7 @@ fn who_waits_for_space_goes_on_when_the_log_is_trimmed() {
 fn what_the_policy_lets_go_of_makes_space() {
     check_waiting("what_the_policy_lets_go_of", 1, |small, log, _| {
         let policy = match log.layout() {
-            Layout::Text => Options::new().retain_bytes(512 << 10),
+            Layout::Text => Options::default().retain_bytes(512 << 10),
             _ => return small.make_space(),
         };
         // Nobody can go on in a new file, which would be the moment to look at the policy.
@@ -361,9 +362,9 @@ fn is_empty(path: &Path) -> bool {
 #[test]
 fn a_framed_log_drops_nothing() {
     let dir = scratch();
-    let dropping = Options::new().on_full(OnFull::Drop);
+    let dropping = Options::default().on_full(OnFull::Drop);
     assert_eq!(dropping.open(place(&dir)).unwrap_err().kind(), ErrorKind::InvalidOption);
     assert!(is_empty(&place(&dir)), "nothing was made");
-    drop(Options::new().open(place(&dir)).unwrap());
+    drop(Options::default().open(place(&dir)).unwrap());
     assert_eq!(dropping.open(place(&dir)).unwrap_err().kind(), ErrorKind::InvalidOption);
 }

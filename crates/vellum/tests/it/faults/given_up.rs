@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vellum::{ErrorKind, Fill, Layout, Log, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Layout, Log, Options, Preallocate, Tuning};
 
 use super::full::Small;
 use crate::support::child::{self, Child};
@@ -16,16 +16,17 @@ fn page(log: &Log, seed: u64) -> Vec<u8> {
 }
 
 fn without_blocks(layout: Layout) -> Options {
-    Options::new()
-        .layout(layout)
-        .fill(Fill::Pwrite)
-        .preallocate(Preallocate::Off)
-        .segment_capacity_bytes(1 << 20)
+    vellum::internal::options(layout).tuning(
+        Tuning::new()
+            .fill(Fill::Pwrite)
+            .preallocate(Preallocate::Off)
+            .segment_capacity_bytes(1 << 20),
+    )
 }
 
 /// Fails to append on a full disk, lives on, and appends again when told to.
 pub(crate) fn give_up_and_live_on(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let error = log.append(&page(&log, 1)).unwrap_err();
     child::say(&format!("{:?}", error.kind()));
     while child::hear().is_some() {
@@ -36,7 +37,7 @@ pub(crate) fn give_up_and_live_on(arguments: &[String]) {
 
 /// Appends and commits once.
 pub(crate) fn append_and_commit(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     log.append_durable(&page(&log, 3)).unwrap();
     child::say("durable");
 }

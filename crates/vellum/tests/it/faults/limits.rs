@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Preallocate, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{
@@ -22,10 +22,8 @@ fn append(log: &Log, len: usize) -> Read {
 #[test]
 fn a_framed_log_goes_beyond_4_gib() {
     let dir = scratch();
-    let options = Options::new()
-        .layout(Layout::Framed)
-        .segment_capacity_bytes(64 << 20)
-        .preallocate(Preallocate::Sparse);
+    let options = Options::events()
+        .tuning(Tuning::new().segment_capacity_bytes(64 << 20).preallocate(Preallocate::Sparse));
     let log = options.open(place(&dir)).unwrap();
     let mut expected = vec![append(&log, 100)];
     // Space that is abandoned costs no blocks.
@@ -55,7 +53,7 @@ fn a_framed_log_goes_beyond_4_gib() {
 fn a_text_log_goes_beyond_4_gib() {
     for fill in FILLS {
         let dir = scratch();
-        let options = small(Layout::Text).fill(fill);
+        let options = small(Layout::Text).tuning(Tuning::new().fill(fill));
         let log = options.open(place(&dir)).unwrap();
         let mut lines = vec![append(&log, 3000).1, append(&log, 3000).1];
         drop(log);
@@ -78,7 +76,7 @@ fn a_text_log_goes_beyond_4_gib() {
 
 // F2: a writer killed in the middle left NULs or half a record that readers took for records.
 pub(crate) fn die_half_way(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let len: usize = arguments[1].parse().unwrap();
     let mut reservation = log.reserve(len).unwrap();
     reservation.write_all(&payload(log.layout(), 1, len)[..len / 2]).unwrap();
@@ -128,7 +126,7 @@ fn mappings_of(path: &Path) -> (usize, u64) {
 fn mapped_address_space_is_bounded_however_long_the_log() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let options = small(layout).mapped_bytes_max(64 << 10);
+        let options = small(layout).tuning(Tuning::new().mapped_bytes_max(64 << 10));
         let log = options.open(place(&dir)).unwrap();
         let line = payload(layout, 1, 1000);
         for round in 0..1500 {
@@ -150,7 +148,8 @@ fn mapped_address_space_is_bounded_with_many_threads_too() {
     const THREADS: usize = 8;
     for layout in LAYOUTS {
         let dir = scratch();
-        let log = small(layout).mapped_bytes_max(4096).open(place(&dir)).unwrap();
+        let log =
+            small(layout).tuning(Tuning::new().mapped_bytes_max(4096)).open(place(&dir)).unwrap();
         let line = payload(layout, 1, 1000);
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -178,7 +177,7 @@ pub(crate) fn append_under_a_size_limit(arguments: &[String]) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
     let record = vec![b'l'; len.parse::<usize>().unwrap() - 1];
     let record = [record, b"\n".to_vec()].concat();
-    let log = match Options::new().open(path) {
+    let log = match Options::default().open(path) {
         Ok(log) => log,
         Err(error) => return child::say(&format!("0 {:?} {error}", error.kind())),
     };
@@ -208,11 +207,12 @@ fn a_process_at_its_file_size_limit_gets_an_error_and_the_others_go_on() {
             for len in [128, 20_000] {
                 let case = format!("{layout} {fill} {preallocate} {len}");
                 let dir = scratch();
-                let options = Options::new()
-                    .layout(layout)
-                    .segment_capacity_bytes(1 << 20)
-                    .fill(fill)
-                    .preallocate(preallocate);
+                let options = vellum::internal::options(layout).tuning(
+                    Tuning::new()
+                        .segment_capacity_bytes(1 << 20)
+                        .fill(fill)
+                        .preallocate(preallocate),
+                );
                 let log = options.open(place(&dir)).unwrap();
                 let first = append(&log, 1000);
                 let path = place(&dir);
@@ -259,7 +259,10 @@ fn a_short_log_that_is_trimmed_goes_on_and_can_be_opened_again() {
 
 /// Appends until there is no address space for another mapping, then with some again.
 pub(crate) fn append_with_little_address_space(arguments: &[String]) {
-    let log = Options::new().mapped_bytes_max(1 << 40).open(&arguments[0]).unwrap();
+    let log = Options::default()
+        .tuning(Tuning::new().mapped_bytes_max(1 << 40))
+        .open(&arguments[0])
+        .unwrap();
     let record = payload(log.layout(), 1, 1000);
     log.append(&record).unwrap();
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
@@ -292,8 +295,9 @@ pub(crate) fn append_with_little_address_space(arguments: &[String]) {
 fn without_address_space_an_append_is_an_error_and_later_ones_succeed() {
     for layout in LAYOUTS {
         let dir = scratch();
-        let options = Options::new().layout(layout).segment_capacity_bytes(4 << 20);
-        let log = options.fill(Fill::Mapped).open(place(&dir)).unwrap();
+        let options =
+            vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(4 << 20));
+        let log = options.tuning(Tuning::new().fill(Fill::Mapped)).open(place(&dir)).unwrap();
         let mut other =
             Child::start("append with little address space", &[place(&dir).to_str().unwrap()]);
         let count: usize = other.hears().expect("survives").parse().unwrap();

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{Over, assert_sound, payload, payloads, place, scratch, until};
@@ -13,7 +13,10 @@ const RECORDS: u64 = 40;
 
 /// Small segments of every kind, so that many files are opened.
 fn kinds() -> [(&'static str, Options); 4] {
-    let of = |layout, fill| Options::new().layout(layout).fill(fill).segment_capacity_bytes(8192);
+    let of = |layout, fill| {
+        vellum::internal::options(layout)
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(8192))
+    };
     [
         ("staged", of(Layout::Framed, Fill::Staged)),
         ("framed", of(Layout::Framed, Fill::Mapped)),
@@ -78,7 +81,7 @@ fn write_to(fd: i32) -> bool {
 /// Opens everything that a log can open.
 pub(crate) fn use_everything_without_standard_descriptors(arguments: &[String]) {
     without_standard_descriptors(|| {
-        let log = Options::new().open(&arguments[0]).unwrap();
+        let log = Options::default().open(&arguments[0]).unwrap();
         let event = (log.layout() == Layout::Framed).then(|| log.checkpoint().event().unwrap());
         let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
         let mut reader = log.reader(Lsn::ZERO).unwrap().pollable().unwrap();
@@ -86,7 +89,7 @@ pub(crate) fn use_everything_without_standard_descriptors(arguments: &[String]) 
         while reader.next().unwrap().is_some() {}
         cursor.set(log.tail()).unwrap();
         drop(event);
-        assert!(Options::new().read_only(true).open(&arguments[0]).unwrap().stat().is_ok());
+        assert!(Options::default().read_only(true).open(&arguments[0]).unwrap().stat().is_ok());
     });
     child::say("done");
 }
@@ -109,7 +112,7 @@ fn no_file_takes_the_place_of_a_standard_descriptor() {
         let layout = log.layout();
         drop(log);
         in_daemon(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         let expected: Vec<_> = (0..RECORDS).map(|seed| record(layout, seed)).collect();
         assert!(payloads(&log) == expected, "{kind}");
         assert_sound(&log);

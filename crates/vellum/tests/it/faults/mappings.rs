@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use vellum::{ErrorKind, Fill, Layout, Options};
+use vellum::{ErrorKind, Fill, Layout, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
@@ -11,7 +11,7 @@ use crate::support::{assert_sound, become_nobody, is_root, open_to_all, payloads
 const RECORDS: usize = 50;
 
 fn kinds() -> [Options; 3] {
-    let of = |layout, fill| Options::new().layout(layout).fill(fill);
+    let of = |layout, fill| vellum::internal::options(layout).tuning(Tuning::new().fill(fill));
     [
         of(Layout::Framed, Fill::Mapped),
         of(Layout::Framed, Fill::Staged),
@@ -45,7 +45,7 @@ pub(crate) fn append_with_locked_memory(arguments: &[String]) {
 /// Says how a new log is refused that has no room for its shared words.
 pub(crate) fn create_with_locked_memory(arguments: &[String]) {
     lock_memory(64 << 10);
-    let error = Options::new().open(&arguments[0]).unwrap_err();
+    let error = Options::default().open(&arguments[0]).unwrap_err();
     child::say(&error.to_string());
 }
 
@@ -61,7 +61,7 @@ fn a_process_that_may_lock_no_more_memory_writes_by_system_calls() {
         let mut child = Child::start("append with locked memory", &[log.to_str().unwrap(), &kind]);
         child.expect("done");
         child.finish_well();
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(payloads(&log).len(), RECORDS);
         assert_sound(&log);
     }

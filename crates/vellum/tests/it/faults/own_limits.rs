@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{
@@ -14,7 +14,10 @@ use crate::support::{
 
 /// Every way to fill, with small segments.
 fn kinds() -> [(&'static str, Options); 5] {
-    let of = |layout, fill| Options::new().layout(layout).fill(fill).segment_capacity_bytes(16384);
+    let of = |layout, fill| {
+        vellum::internal::options(layout)
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(16384))
+    };
     [
         ("staged", of(Layout::Framed, Fill::Staged)),
         ("mapped", of(Layout::Framed, Fill::Mapped)),
@@ -51,7 +54,7 @@ fn says(answer: &vellum::Result<Lsn>) {
 
 /// Appends without descriptors until that fails; lives on, and appends again.
 pub(crate) fn append_without_descriptors(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let record = record(&log, 1);
     log.append(&record).unwrap();
     without_descriptors(|| {
@@ -66,7 +69,7 @@ pub(crate) fn append_without_descriptors(arguments: &[String]) {
 
 /// Commits what it appended without descriptors; lives on, and commits again.
 pub(crate) fn commit_without_descriptors(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     log.append(&record(&log, 1)).unwrap();
     without_descriptors(|| {
         says(&log.sync());
@@ -77,7 +80,7 @@ pub(crate) fn commit_without_descriptors(arguments: &[String]) {
 
 /// Has a committer commit with the one descriptor that its answer takes.
 pub(crate) fn submit_without_descriptors(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let lsn = log.append(&record(&log, 1)).unwrap();
     let committer = log.committer().unwrap();
     let next = std::fs::File::open("/dev/null").unwrap().as_raw_fd() as u64;
@@ -90,7 +93,8 @@ pub(crate) fn submit_without_descriptors(arguments: &[String]) {
 
 /// Asks for an event for checkpoints without descriptors; then commits.
 pub(crate) fn event_without_descriptors(arguments: &[String]) {
-    let log = Options::wal().checkpoint_after_bytes(1).open(&arguments[0]).unwrap();
+    let log =
+        Options::wal().tuning(Tuning::new().checkpoint_after_bytes(1)).open(&arguments[0]).unwrap();
     let event = without_descriptors(|| log.checkpoint().event());
     says(&event.map(|_| log.tail()));
     says(&log.append_durable(&record(&log, 1)));
@@ -99,7 +103,7 @@ pub(crate) fn event_without_descriptors(arguments: &[String]) {
 
 /// Commits, and lives on.
 pub(crate) fn commit_once(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     says(&log.append_durable(&record(&log, 3)));
     child::hear();
 }
@@ -178,7 +182,7 @@ fn an_event_for_checkpoints_without_descriptors_says_so() {
 
 /// Appends and commits while its files must not grow; a signal would end it.
 pub(crate) fn commit_under_a_size_limit(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     if arguments[1] == "ignoring" {
         // SAFETY: ignoring a signal runs no code of ours.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -225,7 +229,7 @@ fn a_commit_beyond_the_own_size_limit_is_an_error_and_others_make_it() {
 
 /// Does whatever can be done to a log under a limit of the size of files, and comes to the end.
 pub(crate) fn do_everything_under_a_size_limit(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     limit(Resource::Fsize, Some(arguments[1].parse().unwrap()));
     let record = record(&log, 5);
     let mut refused = 0;
@@ -245,10 +249,10 @@ pub(crate) fn do_everything_under_a_size_limit(arguments: &[String]) {
     note(log.trim(log.published()).is_err());
     note(log.truncate(log.begin()).is_err());
     let path = Path::new(&arguments[0]);
-    note(Options::new().retain_files(3).open(path).is_err());
-    note(Options::new().open(path.with_extension("new")).is_err());
+    note(Options::default().retain_files(3).open(path).is_err());
+    note(Options::default().open(path.with_extension("new")).is_err());
     drop(log);
-    let log = Options::new().open(path);
+    let log = Options::default().open(path);
     note(log.is_err());
     note(log.is_ok_and(|log| log.append_durable(&record).is_err()));
     limit(Resource::Fsize, None);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use vellum::{ErrorKind, Options};
+use vellum::{Create, ErrorKind, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
@@ -13,8 +13,8 @@ use crate::support::{LAYOUTS, payloads, place, scratch, small};
 
 /// Makes a log at `path`, and opens it again.
 fn make_and_open(path: &Path) {
-    Options::new().create_new(true).open(path).unwrap().append(b"record").unwrap();
-    assert_eq!(payloads(&Options::new().open(path).unwrap()), [b"record"]);
+    Options::default().create(Create::New).open(path).unwrap().append(b"record").unwrap();
+    assert_eq!(payloads(&Options::default().open(path).unwrap()), [b"record"]);
 }
 
 #[test]
@@ -35,13 +35,13 @@ fn a_log_is_made_where_a_link_points_to() {
 fn a_link_that_leads_nowhere_makes_nothing() {
     let dir = scratch();
     symlink("missing/log", dir.path().join("a")).unwrap();
-    let error = Options::new().open(dir.path().join("a")).unwrap_err();
+    let error = Options::default().open(dir.path().join("a")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("missing/log"), "{error}");
     symlink("loop", dir.path().join("loop")).unwrap();
-    assert!(Options::new().open(dir.path().join("loop")).is_err());
+    assert!(Options::default().open(dir.path().join("loop")).is_err());
     symlink("unmade", dir.path().join("b")).unwrap();
-    let error = Options::new().create(false).open(dir.path().join("b")).unwrap_err();
+    let error = Options::default().create(Create::Never).open(dir.path().join("b")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
 }
@@ -61,7 +61,7 @@ fn what_is_no_directory_is_told_by_its_kind() {
     let pipe = std::process::Command::new("mkfifo").arg(place(&dir)).status().unwrap();
     assert!(pipe.success());
     for (path, kind) in [(place(&dir), "a pipe"), ("/dev/null".into(), "a device")] {
-        let error = Options::new().open(path).unwrap_err();
+        let error = Options::default().open(path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Incompatible);
         assert!(error.to_string().contains(kind), "{error}");
     }
@@ -75,7 +75,10 @@ pub(crate) fn go_deep(arguments: &[String]) {
         fs::create_dir(&name).unwrap();
         std::env::set_current_dir(&name).unwrap();
     }
-    let log = Options::new().advice_from(vellum_advice::nearest).open("log").unwrap();
+    let log = Options::default()
+        .tuning(Tuning::new().advice_from(vellum_advice::nearest))
+        .open("log")
+        .unwrap();
     log.append(b"record").unwrap();
     assert_eq!(payloads(&log), [b"record"]);
     drop(log);

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
@@ -20,7 +20,7 @@ fn record(index: u64) -> Vec<u8> {
 
 /// Appends records that it is told to, and says how that went.
 pub(crate) fn append_told(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let append = |index| log.append(&record(index)).map_err(|error| error.kind());
     for index in 0..RECORDS {
         append(index).unwrap();
@@ -62,7 +62,12 @@ fn a_log_whose_blocks_are_shared_loses_nothing_on_a_full_disk() {
     for (fill, with_control) in fills.into_iter().flat_map(|fill| [(fill, false), (fill, true)]) {
         let Some(disk) = Mount::xfs(test) else { return };
         let path = disk.path().join("log");
-        drop(Options::new().fill(fill).segment_capacity_bytes(16 << 20).open(&path).unwrap());
+        drop(
+            Options::default()
+                .tuning(Tuning::new().fill(fill).segment_capacity_bytes(16 << 20))
+                .open(&path)
+                .unwrap(),
+        );
         let mut child = Child::start("append told", &[path.to_str().unwrap()]);
         child.expect("appended");
         if !share_blocks(&path, with_control) {
@@ -75,7 +80,7 @@ fn a_log_whose_blocks_are_shared_loses_nothing_on_a_full_disk() {
         std::fs::remove_file(&hog).unwrap();
         drop(child);
         // XFS frees the blocks of a removed file a moment later.
-        let log: Log = until("the space is free again", || match Options::new().open(&path) {
+        let log: Log = until("the space is free again", || match Options::default().open(&path) {
             Err(error) if error.kind() == ErrorKind::NoSpace => None,
             answer => Some(answer),
         })
@@ -106,7 +111,8 @@ fn a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on() {
     let test = "a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on";
     let Some(disk) = Mount::xfs(test) else { return };
     let path = disk.path().join("log");
-    let log = Options::wal().segment_capacity_bytes(16 << 20).open(&path).unwrap();
+    let log =
+        Options::wal().tuning(Tuning::new().segment_capacity_bytes(16 << 20)).open(&path).unwrap();
     for index in 0..RECORDS {
         log.append_durable(&record(index)).unwrap();
     }
@@ -116,7 +122,7 @@ fn a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on() {
     commit_without_space(&log, &disk.path().join("hog"));
     log.append_durable(&record(RECORDS + 1)).unwrap();
     drop(log);
-    let log = Options::new().open(&path).unwrap();
+    let log = Options::default().open(&path).unwrap();
     assert!(payloads(&log) == (0..RECORDS + 2).map(record).collect::<Vec<_>>());
     assert_sound(&log);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options};
+use vellum::{Create, ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{assert_sound, payloads, place, scratch, small, until};
@@ -45,7 +45,7 @@ fn a_writer_whose_log_was_moved_is_told_and_can_go_on_in_a_new_one() {
     for (layout, fill) in SHAPES {
         let dir = scratch();
         let moved = dir.path().join("moved");
-        let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+        let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         log.append(b"before\n").unwrap();
         fs::rename(place(&dir), &moved).unwrap();
         let count = count_until_refused(&log);
@@ -63,7 +63,7 @@ fn a_writer_whose_log_was_moved_is_told_and_can_go_on_in_a_new_one() {
             log.stat().unwrap().segment_capacity_bytes
         );
         drop(log);
-        let old = Options::new().open(&moved).unwrap();
+        let old = Options::default().open(&moved).unwrap();
         assert_eq!(payloads(&old)[1..], lines(count));
         assert_sound(&old);
         assert_sound(&new);
@@ -74,8 +74,8 @@ fn a_writer_whose_log_was_moved_is_told_and_can_go_on_in_a_new_one() {
 fn a_writer_whose_log_was_removed_is_told_and_can_go_on_in_a_new_one() {
     for (layout, fill) in SHAPES {
         let dir = scratch();
-        let log = small(layout).fill(fill).open(place(&dir)).unwrap();
-        let second = small(layout).fill(fill).open(place(&dir)).unwrap();
+        let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
+        let second = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         fs::remove_dir_all(place(&dir)).unwrap();
         count_until_refused(&log);
         let new = log.reopen().unwrap();
@@ -92,10 +92,10 @@ fn a_writer_whose_log_was_removed_is_told_and_can_go_on_in_a_new_one() {
 #[test]
 fn a_new_log_keeps_the_policy_of_the_old_one() {
     let dir = scratch();
-    let options = Options::new().layout(Layout::Text).rotate_bytes(5000).retain_files(3);
+    let options = Options::mapped_text().rotate_bytes(5000).retain_files(3);
     let options = options.compress(cfg!(feature = "zstd"));
     let log = options.mode(0o600).open(place(&dir)).unwrap();
-    let same = Options::new().open(place(&dir)).unwrap();
+    let same = Options::default().open(place(&dir)).unwrap();
     let policy = log.stat().unwrap().policy;
     fs::rename(place(&dir), dir.path().join("moved")).unwrap();
     count_until_refused(&same);
@@ -105,9 +105,9 @@ fn a_new_log_keeps_the_policy_of_the_old_one() {
 #[test]
 fn a_log_that_was_removed_is_made_again_only_by_who_may_write() {
     let dir = scratch();
-    drop(Options::new().open(place(&dir)).unwrap());
-    let log = Options::new().create(false).open(place(&dir)).unwrap();
-    let view = Options::new().read_only(true).open(place(&dir)).unwrap();
+    drop(Options::default().open(place(&dir)).unwrap());
+    let log = Options::default().create(Create::Never).open(place(&dir)).unwrap();
+    let view = Options::default().read_only(true).open(place(&dir)).unwrap();
     fs::remove_dir_all(place(&dir)).unwrap();
     assert_eq!(view.reopen().unwrap_err().kind(), ErrorKind::NotFound);
     assert!(!place(&dir).exists());
@@ -128,7 +128,7 @@ fn a_log_that_is_put_back_goes_on() {
 fn a_writer_notices_in_the_middle_of_a_file() {
     for layout in [Layout::Framed, Layout::Text] {
         let dir = scratch();
-        let log = Options::new().layout(layout).open(place(&dir)).unwrap();
+        let log = vellum::internal::options(layout).open(place(&dir)).unwrap();
         fs::rename(place(&dir), dir.path().join("moved")).unwrap();
         count_until_refused(&log);
         assert_eq!(log.tail().get() / log.stat().unwrap().segment_capacity_bytes, 1);
@@ -152,7 +152,7 @@ fn going_on_in_a_new_file_makes_none_in_a_log_that_was_moved() {
 fn without_its_lock_file_a_log_is_left_and_another_is_made() {
     for (layout, fill) in SHAPES {
         let dir = scratch();
-        let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+        let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         log.append(b"before\n").unwrap();
         fs::remove_file(place(&dir).join("lock")).unwrap();
         count_until_refused(&log);
@@ -176,7 +176,7 @@ fn an_emptied_directory_holds_a_new_log() {
     count_until_refused(&log);
     let new = log.reopen().unwrap();
     new.append(b"new\n").unwrap();
-    assert_eq!(payloads(&Options::new().open(place(&dir)).unwrap()), [b"new\n"]);
+    assert_eq!(payloads(&Options::default().open(place(&dir)).unwrap()), [b"new\n"]);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
 }
 
@@ -190,7 +190,7 @@ fn a_process_that_has_gone_elsewhere_makes_the_new_log_where_the_old_one_was() {
         fs::rename(place(&dir), dir.path().join("moved")).unwrap();
         count_until_refused(&log);
         log.reopen().unwrap().append(b"new\n").unwrap();
-        assert_eq!(payloads(&Options::new().open(place(&dir)).unwrap()), [b"new\n"]);
+        assert_eq!(payloads(&Options::default().open(place(&dir)).unwrap()), [b"new\n"]);
     });
 }
 
@@ -274,7 +274,7 @@ fn every_line_is_in_the_moved_logs_or_in_the_new_one_once() {
     let counts = followers.stop();
     let mut found: HashMap<Vec<u8>, usize> = HashMap::new();
     for path in moved.iter().chain([&place(&followers.dir)]) {
-        let log = Options::new().create(false).open(path).unwrap();
+        let log = Options::default().create(Create::Never).open(path).unwrap();
         assert_sound(&log);
         payloads(&log).into_iter().for_each(|line| *found.entry(line).or_default() += 1);
     }
@@ -311,7 +311,7 @@ fn writers_end_up_in_one_whole_log_however_far_a_removal_comes() {
     }
     followers.wait_for_all();
     followers.stop();
-    let log = Options::new().create(false).open(place(&followers.dir)).unwrap();
+    let log = Options::default().create(Create::Never).open(place(&followers.dir)).unwrap();
     assert_sound(&log);
     for name in NAMES {
         let lines = payloads(&log);

@@ -19,7 +19,7 @@ fn record(number: usize) -> Vec<u8> {
 /// Appends so many records, then hears that the disk is full, and appends the rest.
 pub(crate) fn wait_and_make_room(arguments: &[String]) {
     let numbers: Vec<usize> = arguments[1..].iter().map(|text| text.parse().unwrap()).collect();
-    let log = Options::new().on_full(OnFull::Block).open(&arguments[0]).unwrap();
+    let log = Options::default().on_full(OnFull::Block).open(&arguments[0]).unwrap();
     let append = |numbers: std::ops::Range<usize>| {
         for number in numbers {
             log.append(&record(number)).unwrap();
@@ -41,7 +41,8 @@ fn check_making_room(
     count: usize,
 ) {
     for small in disks {
-        let options = policy.clone().layout(Layout::Text).rotate_bytes(FILE_BYTES);
+        let options =
+            vellum::internal::with_layout(policy.clone(), Layout::Text).rotate_bytes(FILE_BYTES);
         drop(options.open(small.log()).unwrap());
         let numbers = [before.to_string(), count.to_string()];
         let path = small.log();
@@ -52,7 +53,7 @@ fn check_making_room(
         writer.tell("go on");
         writer.expect("done");
         writer.finish_well();
-        let log = Options::new().open(small.log()).unwrap();
+        let log = Options::default().open(small.log()).unwrap();
         let found = payloads(&log);
         let kept: Vec<_> = (count - found.len()..count).map(record).collect();
         assert!(found == kept, "the newest {} are kept", found.len());
@@ -66,14 +67,14 @@ fn check_making_room(
 fn a_waiter_removes_what_has_become_too_much() {
     // Of four files none goes when the newest begins, and one when it is full: that is when the
     // next is needed, for which there was no space before.
-    let policy = Options::new().retain_bytes(900_000);
+    let policy = Options::default().retain_bytes(900_000);
     let disk = Small::tmpfs("a_waiter_removes_what_has_become_too_much");
     check_making_room(disk, policy, 9, 60);
 }
 
 #[test]
 fn a_waiter_removes_what_grows_old_while_it_waits() {
-    let policy = Options::new().retain_age(Duration::from_secs(2));
+    let policy = Options::default().retain_age(Duration::from_secs(2));
     let test = "a_waiter_removes_what_grows_old_while_it_waits";
     let disks = [Small::tmpfs(test), Small::ext4(test)];
     check_making_room(disks.into_iter().flatten(), policy, 9, 60);

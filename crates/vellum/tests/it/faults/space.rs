@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use vellum::{ErrorKind, Fill, Layout, Log, Options, Preallocate};
+use vellum::{ErrorKind, Fill, Layout, Log, Options, Preallocate, Tuning};
 
 use super::full::Small;
 use crate::support::child::{self, Child};
@@ -18,7 +18,7 @@ const BALLAST_BYTES: usize = 2 << 20;
 
 /// Appends until the disk is full, waits for space, and appends again.
 pub(crate) fn fill_the_disk(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let len: usize = arguments[1].parse().unwrap();
     let record = payload(log.layout(), 1, len);
     let mut count = append_until_full(&log, &record, Path::new(&arguments[0]));
@@ -70,8 +70,9 @@ fn ways() -> Vec<Options> {
                 let is_valid = !(preallocate == Sparse && fill == Fill::Mapped
                     || matches!(preallocate, Recycle | Zeros) && layout == Layout::Text);
                 if is_valid {
-                    let way = Options::new().preallocate(preallocate).fill(fill).layout(layout);
-                    let way = way.segment_capacity_bytes(256 << 10);
+                    let way = vellum::internal::options(layout)
+                        .tuning(Tuning::new().preallocate(preallocate).fill(fill));
+                    let way = way.tuning(Tuning::new().segment_capacity_bytes(256 << 10));
                     if layout == Layout::Text {
                         ways.push(way.clone().rotate_bytes(40_000));
                     }
@@ -134,7 +135,7 @@ fn a_full_ext4_refuses_records_and_the_log_goes_on_when_there_is_space() {
 
 /// Has a thread meet the full disk and end, and another one go on when there is space.
 pub(crate) fn fail_in_a_thread(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let record = payload(log.layout(), 1, 50_000);
     log.append(&record).unwrap();
     let count = std::thread::scope(|scope| {
@@ -171,7 +172,7 @@ fn a_thread_that_met_the_full_disk_and_ended_holds_nobody_up() {
 fn a_log_on_a_full_disk_can_be_opened_read_and_trimmed() {
     let Some(mount) = Mount::tmpfs("a_log_on_a_full_disk", 2) else { return };
     let path = mount.path().join("log");
-    let options = Options::new().segment_capacity_bytes(64 << 10);
+    let options = Options::default().tuning(Tuning::new().segment_capacity_bytes(64 << 10));
     let log = options.open(&path).unwrap();
     let record = payload(Layout::Framed, 1, 3000);
     let count = append_until_refused(&log, &record);
@@ -190,7 +191,7 @@ fn a_log_on_a_full_disk_can_be_opened_read_and_trimmed() {
 
 /// Appends and commits, whatever comes of it.
 pub(crate) fn use_a_full_disk(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let record = payload(log.layout(), 1, 1000);
     log.append_durable(&record).unwrap();
     child::say("ready");
@@ -206,8 +207,10 @@ pub(crate) fn use_a_full_disk(arguments: &[String]) {
 #[test]
 fn a_full_btrfs_kills_nobody() {
     let Some(small) = Small::btrfs("a_full_btrfs") else { return };
-    let wal = Options::wal().segment_capacity_bytes(256 << 10);
-    let small_segments = |layout| Options::new().layout(layout).segment_capacity_bytes(256 << 10);
+    let wal = Options::wal().tuning(Tuning::new().segment_capacity_bytes(256 << 10));
+    let small_segments = |layout| {
+        vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(256 << 10))
+    };
     for options in LAYOUTS.map(small_segments).into_iter().chain([wal]) {
         drop(options.open(small.log()).unwrap());
         let mut user = Child::start("use a full disk", &[small.log().to_str().unwrap()]);

@@ -4,7 +4,7 @@ use std::fs::{self, File as OpenFile};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate};
+use vellum::{Fill, Layout, Log, Lsn, Options, Preallocate, Tuning};
 
 use super::expectation::{Expectation, Record};
 use super::{add_control_of_another_boot, files_in, golden_directory, stamps_of};
@@ -183,15 +183,16 @@ const MARKED: &[Recipe] = &[
 ];
 
 fn mapped() -> Options {
-    Options::new().segment_capacity_bytes(4096).fill(Fill::Mapped)
+    Options::default().tuning(Tuning::new().segment_capacity_bytes(4096).fill(Fill::Mapped))
 }
 
 fn staged() -> Options {
-    Options::wal().segment_capacity_bytes(4096)
+    Options::wal().tuning(Tuning::new().segment_capacity_bytes(4096))
 }
 
 fn text() -> Options {
-    mapped().layout(Layout::Text).preallocate(Preallocate::Off)
+    let tuning = Tuning::new().segment_capacity_bytes(4096).fill(Fill::Mapped);
+    Options::mapped_text().tuning(tuning.preallocate(Preallocate::Off))
 }
 
 /// Something of everything.
@@ -330,7 +331,7 @@ fn expectation(log: &Path, control_len: u64, appended: Vec<Record>) -> Expectati
     let dir = scratch();
     copy_log(log, &place(&dir));
     add_control_of_another_boot(&place(&dir), control_len);
-    let opened = Options::new().open(place(&dir)).unwrap();
+    let opened = Options::default().open(place(&dir)).unwrap();
     let (begin, end) = (opened.begin().get(), opened.published().get());
     let (records, gone) = appended.into_iter().partition(|r| (begin..end).contains(&r.lsn));
     Expectation {

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{Child, command};
 use crate::support::{
@@ -136,7 +136,7 @@ pub(crate) fn hammer(arguments: &[String]) {
     let [path, acknowledged_path, first] = arguments else { panic!("three arguments") };
     let first: u64 = first.parse().unwrap();
     let acknowledged = Acknowledged::open(acknowledged_path);
-    let log = Options::new().open(path).unwrap();
+    let log = Options::default().open(path).unwrap();
     let mut numbers = Numbers::new(first);
     let mut fresh = first;
     for _ in 0..1 + numbers.below(6) {
@@ -217,7 +217,7 @@ fn duration() -> Duration {
 fn run_campaign(role: &'static str, layout: Layout, fill: Fill, seed: u64) {
     // Two filesystems; and in memory the many files of a long campaign cost less.
     let dir = if fill == Fill::Pwrite { memory_scratch() } else { scratch() };
-    let log = small(layout).fill(fill).open(place(&dir)).unwrap();
+    let log = small(layout).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
     let acknowledged_path = dir.path().join("acknowledged");
     File::create(&acknowledged_path).unwrap();
     let acknowledged = Acknowledged::open(acknowledged_path.to_str().unwrap());
@@ -319,7 +319,7 @@ fn check_again_from_the_files(dir: &tempfile::TempDir, log: &Log) {
     let copy = dir.path().join("copy");
     crate::support::copy_log(&place(dir), &copy);
     std::fs::remove_file(copy.join("control")).unwrap();
-    let rebuilt = Options::new().open(&copy).unwrap();
+    let rebuilt = Options::default().open(&copy).unwrap();
     assert_eq!(rebuilt.begin(), log.begin());
     assert_eq!(rebuilt.tail(), tail);
     assert_sound(&rebuilt);

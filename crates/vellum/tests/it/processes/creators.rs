@@ -21,7 +21,7 @@ pub(crate) fn create_and_append(arguments: &[String]) {
 
 /// Opens, appends, says so.
 pub(crate) fn append_a_few(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     for index in 0..10 {
         log.append(format!("{} {index}\n", arguments[1]).as_bytes()).unwrap();
     }
@@ -44,7 +44,7 @@ fn creators_at_the_same_moment_make_one_log() {
         let mut creators: Vec<Child> = (0..CREATORS).map(start).collect();
         creators.iter_mut().for_each(|creator| creator.tell("go"));
         creators.into_iter().for_each(Child::finish_well);
-        let log = Options::new().open(&path).unwrap();
+        let log = Options::default().open(&path).unwrap();
         let mut next = [0; CREATORS];
         for line in payloads(&log) {
             let line = String::from_utf8(line).unwrap();

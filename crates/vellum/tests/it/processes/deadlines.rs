@@ -101,7 +101,7 @@ fn a_commit_that_gives_up_leaves_the_record_to_be_committed_later() {
 
 #[test]
 fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
-    for options in [Options::new(), Options::wal()] {
+    for options in [Options::default(), Options::wal()] {
         let dir = scratch();
         let log = options.timeout(TIMEOUT).open(place(&dir)).unwrap();
         let holder = stopped_participant(&log);
@@ -139,7 +139,7 @@ fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
 #[test]
 fn what_a_commit_has_written_before_it_gives_up_others_make_known() {
     let dir = scratch();
-    let log = Options::new().timeout(TIMEOUT).open(place(&dir)).unwrap();
+    let log = Options::default().timeout(TIMEOUT).open(place(&dir)).unwrap();
     let holder = stopped_participant(&log);
     let path = log.path();
     let (_, lock) = LOCKS[2];

@@ -29,7 +29,7 @@ pub(crate) const LOCKS: [(HoldKind, u64); 5] = [
 
 /// Appends and commits without a pause.
 pub(crate) fn commit_without_end(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     child::say("ready");
     loop {
         let lsn = log.append(b"a record\n").unwrap();
@@ -154,7 +154,7 @@ fn a_stopped_append_is_named_and_how_long_a_commit_waits_for_it() {
 
 #[test]
 fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
-    for options in [Options::new(), Options::wal()] {
+    for options in [Options::default(), Options::wal()] {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         let mut holder = Child::start("commit without end", &[place(&dir).to_str().unwrap()]);
@@ -172,7 +172,7 @@ fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
         std::thread::scope(|scope| {
             let lsn = log.append(b"behind\n").unwrap();
             let commit = scope.spawn(move || log.commit(lsn).map(|()| log));
-            let looker = Options::new().read_only(true).open(place(&dir)).unwrap();
+            let looker = Options::default().read_only(true).open(place(&dir)).unwrap();
             until("the commit has waited", || {
                 hold_of(&looker, HoldKind::Batch, &holder).unwrap().waited
             });

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vellum::{ErrorKind, Fill, Layout, Log, Options};
+use vellum::{ErrorKind, Fill, Layout, Log, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{
@@ -20,7 +20,10 @@ fn line(index: usize) -> Vec<u8> {
 
 /// Every layout and way to fill.
 fn kinds() -> [Options; 5] {
-    let of = |layout, fill| Options::new().layout(layout).fill(fill).segment_capacity_bytes(16384);
+    let of = |layout, fill| {
+        vellum::internal::options(layout)
+            .tuning(Tuning::new().fill(fill).segment_capacity_bytes(16384))
+    };
     [
         of(Layout::Framed, Fill::Staged),
         of(Layout::Framed, Fill::Mapped),
@@ -33,7 +36,7 @@ fn kinds() -> [Options; 5] {
 /// Commits, forks a worker and leaves the log to it; the worker appends when it is told to, commits
 /// where `arguments[1]` says so, and is killed in the middle of its life.
 pub(crate) fn commit_fork_and_leave(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     for index in 0..COMMITTED {
         log.append_durable(&line(index)).unwrap();
     }
@@ -77,7 +80,7 @@ fn what_a_worker_appends_after_its_master_has_left_is_there_and_all_before_it() 
 
 /// Forks a worker that does nothing until it is told to end; then truncates.
 pub(crate) fn truncate_beside_a_child(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let from = log.append(&line(0)).unwrap();
     let (mut reader, writer) = std::io::pipe().unwrap();
     let pid = fork::fork(|| {
@@ -129,7 +132,7 @@ pub(crate) fn fork_beside_openers(arguments: &[String]) {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    let log = Options::new().open(&arguments[0]).unwrap();
+                    let log = Options::default().open(&arguments[0]).unwrap();
                     log.append(b"record\n").unwrap();
                 }
             });
@@ -164,7 +167,7 @@ fn locks_that_children_inherit_stop_nobody_from_opening() {
             assert_eq!(newcomer.hears_within(PATIENCE / 2), Ok(Some("done".into())), "{layout}");
             newcomer.finish_well();
             forker.finish_well();
-            assert_sound(&Options::new().open(place(&dir)).unwrap());
+            assert_sound(&Options::default().open(place(&dir)).unwrap());
         }
     });
 }
@@ -172,7 +175,7 @@ fn locks_that_children_inherit_stop_nobody_from_opening() {
 /// A daemon: forks, closes every descriptor and opens others in their places; then it appends.
 pub(crate) fn close_all_and_append(arguments: &[String]) {
     const PLACES: i32 = 40;
-    let mut log = Some(Options::new().open(&arguments[0]).unwrap());
+    let mut log = Some(Options::default().open(&arguments[0]).unwrap());
     let appended =
         |log: &Option<Log>, index| log.as_ref().unwrap().append_durable(&line(index)).is_ok();
     assert!(appended(&log, 0));

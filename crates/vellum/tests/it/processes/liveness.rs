@@ -19,7 +19,7 @@ pub(crate) fn lose_the_main_thread(arguments: &[String]) {
     let pid = fork::fork(|| {
         let path = arguments[0].clone();
         std::thread::spawn(move || {
-            let log = Options::new().open(path).unwrap();
+            let log = Options::default().open(path).unwrap();
             let mut reservation = log.reserve(5).unwrap();
             child::say(&std::process::id().to_string());
             child::hear();
@@ -90,7 +90,7 @@ pub(crate) fn look_through_a_veiled_proc(arguments: &[String]) {
     if !Mount::alone() || !veil() || std::fs::read(parent).is_ok() {
         return child::say("no veil");
     }
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let pid: u32 = arguments[1].parse().unwrap();
     let stat = log.stat().unwrap();
     let alive = stat.participants.iter().find(|p| p.pid == pid).is_some_and(|p| p.alive);
@@ -115,7 +115,7 @@ fn a_process_that_cannot_be_seen_in_proc_is_not_taken_for_dead() {
     for entry in std::fs::read_dir(place(&dir)).unwrap() {
         open_to_all(&entry.unwrap().path());
     }
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     let mut reservation = log.reserve(4).unwrap();
     let pid = std::process::id().to_string();
     let arguments = [place(&dir).to_str().unwrap().to_string(), pid];
@@ -176,7 +176,7 @@ fn a_process_that_reads_another_start_time_than_others_is_not_taken_for_dead() {
 
 /// A server that opens the log, forks a worker and leaves the log to it.
 pub(crate) fn fork_and_leave(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     log.append(b"master\n").unwrap();
     let (mut reader, mut writer) = std::io::pipe().unwrap();
     let pid = fork::fork(|| {
@@ -204,7 +204,7 @@ fn a_forked_worker_appends_after_its_master_has_left() {
         master.tell("let the worker append");
         master.expect("worker Some(0)");
         master.finish_well();
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(payloads(&log), [b"master\n", b"worker\n"]);
     }
 }
@@ -229,7 +229,7 @@ fn another_process_opens_the_log_while_a_worker_of_one_that_left_lives() {
 
 /// A forked child that has not appended yet tells whether its parent lives, and then it does not.
 pub(crate) fn fork_and_look(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let parent = std::process::id();
     let alive = |log: &Log| {
         let stat = log.stat().unwrap();
@@ -264,7 +264,7 @@ fn a_forked_child_tells_the_death_of_its_parent() {
 
 /// Takes every slot of the log by many threads and handles, and stays.
 pub(crate) fn own_every_slot(arguments: &[String]) {
-    let logs: Vec<Log> = (0..8).map(|_| Options::new().open(&arguments[0]).unwrap()).collect();
+    let logs: Vec<Log> = (0..8).map(|_| Options::default().open(&arguments[0]).unwrap()).collect();
     // One thread after the other: each takes a slot of its own in each handle.
     for _ in 0..128 {
         std::thread::scope(|scope| {
@@ -287,7 +287,7 @@ fn slots_of_the_dead_are_given_to_who_comes() {
         let mut owner = Child::start("own every slot", &[place(&dir).to_str().unwrap()]);
         owner.expect("owns");
         owner.kill();
-        let log = Options::new().open(place(&dir)).expect("the dead hold no place");
+        let log = Options::default().open(place(&dir)).expect("the dead hold no place");
         log.append(b"after\n").unwrap();
         assert_eq!(read_all(&log).len(), 8 * 128 + 1);
     }
@@ -299,7 +299,7 @@ fn few_processes_with_many_threads_leave_room_for_others() {
     drop(small(Layout::Framed).open(place(&dir)).unwrap());
     let mut owner = Child::start("own every slot", &[place(&dir).to_str().unwrap()]);
     owner.expect("owns");
-    let log = Options::new().open(place(&dir)).expect("eight participants are not many");
+    let log = Options::default().open(place(&dir)).expect("eight participants are not many");
     log.append(b"after\n").unwrap();
     owner.finish_well();
 }

@@ -11,7 +11,7 @@ use crate::support::{LAYOUTS, PATIENCE, assert_sound, payload, place, read_all, 
 
 /// Reserves, and publishes on command.
 pub(crate) fn hold_a_reservation(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let len: usize = arguments[1].parse().unwrap();
     let mut reservation = log.reserve(len).unwrap();
     reservation.write_all(&payload(log.layout(), 1, len)[..len / 2]).unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn hold_a_reservation(arguments: &[String]) {
 
 /// Appends on command, and says where.
 pub(crate) fn append_on_command(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     child::say("ready");
     while let Some(line) = child::hear() {
         let lsn = log.append(format!("{line}\n").as_bytes()).unwrap();
@@ -65,7 +65,7 @@ fn a_stopped_process_is_waited_for_and_named_and_loses_nothing() {
         let latest = *lsns.last().unwrap();
         let error = log.commit_within(latest, Duration::from_millis(50)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        drop(Options::new().open(&path).unwrap());
+        drop(Options::default().open(&path).unwrap());
         other.tell("record");
         lsns.push(Lsn::new(other.hears().unwrap().parse().unwrap()));
         let stat = log.stat().unwrap();

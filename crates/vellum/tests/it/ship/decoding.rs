@@ -58,7 +58,7 @@ fn a_restored_log_has_its_envelopes() {
     let shipped = ship(&shipper, shipper.begin(), 1 << 20);
     let copy = dir.path().join("copy");
     restore(&log.ship().shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
-    let restored = vellum::Options::new().open(&copy).unwrap();
+    let restored = vellum::Options::default().open(&copy).unwrap();
     assert_eq!(read(&restored), read(&log));
     assert!(read(&restored)[0].time().is_some());
 }

@@ -11,7 +11,7 @@ use crate::support::{LAYOUTS, fork, place, scratch, small};
 
 /// Ships in name until it is killed.
 pub(crate) fn ship_until_killed(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let shipper = log.ship().elect().unwrap().unwrap();
     if let Some(end) = arguments.get(1) {
         shipper.set_shipped(end.parse::<u64>().map(vellum::Lsn::new).unwrap()).unwrap();
@@ -22,7 +22,7 @@ pub(crate) fn ship_until_killed(arguments: &[String]) {
 
 /// Forks a child that lives on beside a shipper, and is killed.
 pub(crate) fn fork_beside_a_shipper(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let shipper = RefCell::new(log.ship().elect().unwrap());
     let child = fork::fork(|| {
         let shipper = shipper.take().unwrap();
@@ -111,7 +111,7 @@ fn a_reader_sees_how_shipping_goes() {
     shipper.add_counters(counters);
     shipper.add_counters(counters);
     shipper.set_status(ShipStatus::Retrying, Some((ShipFault::Throttled, 503))).unwrap();
-    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
     let state = reader.ship().state().unwrap();
     assert_eq!(state.status, ShipStatus::Retrying);
     assert_eq!(state.fault, Some((ShipFault::Throttled, 503)));
@@ -142,7 +142,7 @@ fn what_was_not_shipped_is_kept_while_nobody_ships() {
         assert_eq!(log.ship().detach().unwrap_err().kind(), ErrorKind::Busy);
         drop(shipper);
         drop(log);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert!(log.ship().state().unwrap().held_from.unwrap() <= records[104].0);
         log.trim(records[190].0).unwrap();
         assert!(log.begin() <= records[104].0, "{} {}", log.begin(), records[104].0);

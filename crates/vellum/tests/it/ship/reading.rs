@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use vellum::{ErrorKind, Layout, Lsn, Options};
+use vellum::{ErrorKind, Layout, Lsn, Options, Tuning};
 
 use super::{append, ship};
 use crate::durable::kinds;
@@ -81,7 +81,10 @@ fn a_bad_disk_does_not_become_a_bad_backup() {
 #[test]
 fn a_record_of_many_megabytes_is_read_in_pieces() {
     let dir = scratch();
-    let log = Options::new().segment_capacity_bytes(1 << 20).open(place(&dir)).unwrap();
+    let log = Options::default()
+        .tuning(Tuning::new().segment_capacity_bytes(1 << 20))
+        .open(place(&dir))
+        .unwrap();
     log.append(b"before").unwrap();
     let long = log.append(&vec![7; 5 << 20]).unwrap();
     log.append(b"after").unwrap();

@@ -37,7 +37,7 @@ fn a_restored_log_has_the_same_records_at_the_same_positions() {
             let end =
                 restore(&log.ship().shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
             assert_eq!(end, log.durable());
-            let restored = Options::new().open(&copy).unwrap();
+            let restored = Options::default().open(&copy).unwrap();
             assert_holds(&restored, &expected);
             assert_eq!((restored.begin(), restored.id()), (log.begin(), log.id()));
             assert_eq!(restored.recovery().unwrap().cut_bytes, 0);
@@ -67,7 +67,7 @@ fn a_log_is_restored_from_where_it_begins() {
     assert_eq!(shipper.begin(), begin);
     let shipped = ship(&shipper, begin, 1 << 20);
     restore(&log.ship().shape().unwrap(), begin, &shipped, &copy).unwrap();
-    let restored = Options::new().open(&copy).unwrap();
+    let restored = Options::default().open(&copy).unwrap();
     assert_holds(&restored, &records[200..]);
 }
 
@@ -84,7 +84,7 @@ fn a_log_is_restored_up_to_the_end_of_any_piece() {
         for (count, (_, piece, _)) in shipped.iter().enumerate().step_by(7) {
             let copy = dir.path().join(count.to_string());
             restore(&shape, begin, &shipped[..=count].to_vec(), &copy).unwrap();
-            let restored = Options::new().open(&copy).unwrap();
+            let restored = Options::default().open(&copy).unwrap();
             let found = read_all(&restored);
             let is_text = log.layout() == Layout::Text;
             // A line that is cut gets its end.
@@ -123,7 +123,7 @@ fn positions_of_the_log_mean_the_same_in_the_restored_one() {
             &copy,
         )
         .unwrap();
-        let restored = Options::new().open(&copy).unwrap();
+        let restored = Options::default().open(&copy).unwrap();
         assert_eq!(restored.reader_at(stored).unwrap().position(), before[20].0);
         assert_eq!(restored.reader_at(later).unwrap_err().kind(), ErrorKind::Rewound);
         // And those of the restored log mean nothing in the one that it is from.
@@ -133,7 +133,7 @@ fn positions_of_the_log_mean_the_same_in_the_restored_one() {
         // Another history, from an earlier position on.
         let cut = dir.path().join("cut");
         restore(&shape.cut_at(before[10].0), shipper.begin(), &shipped, &cut).unwrap();
-        let cut = Options::new().open(&cut).unwrap();
+        let cut = Options::default().open(&cut).unwrap();
         assert_eq!(cut.reader_at(stored).unwrap_err().kind(), ErrorKind::Rewound);
     }
 }
@@ -161,7 +161,7 @@ fn a_gap_is_no_damage() {
         restorer.gap(after[0].0).unwrap();
         write(&mut restorer, &shape, &after).unwrap();
         restorer.finish().unwrap();
-        let restored = Options::new().open(&copy).unwrap();
+        let restored = Options::default().open(&copy).unwrap();
         let gone = before[1].1.next..after[0].0;
         let kept: Vec<_> = records.into_iter().filter(|(lsn, _)| !gone.contains(lsn)).collect();
         if layout == Layout::Framed {
@@ -197,7 +197,7 @@ fn rules_of_retention_do_not_remove_what_was_just_restored() {
         let mut restorer = Restorer::create(&copy, &shape, begin, &options).unwrap();
         write(&mut restorer, &shape, &shipped).unwrap();
         restorer.finish().unwrap();
-        let restored = Options::new().open(&copy).unwrap();
+        let restored = Options::default().open(&copy).unwrap();
         assert_eq!(read_all(&restored).len() == records.len(), !keeps_retention);
         let policy = restored.stat().unwrap().policy;
         assert_eq!(policy.rotate_bytes, Some(1000));
@@ -226,7 +226,7 @@ fn what_no_log_can_be_is_refused() {
     assert_eq!(restorer.gap(Lsn::new(4097)).unwrap_err().kind(), ErrorKind::OutOfRange);
     // Nothing but the shape: an empty log.
     restorer.finish().unwrap();
-    assert_holds(&Options::new().open(&copy).unwrap(), &[]);
+    assert_holds(&Options::default().open(&copy).unwrap(), &[]);
     let bytes = shape.to_bytes();
     for bit in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();
@@ -251,14 +251,14 @@ fn a_segment_that_could_not_be_synced_is_restored_once_more() {
         assert_eq!(restorer.position(), begin, "the first segment is not on the device");
         write_all(&mut restorer).unwrap();
         restorer.finish().unwrap();
-        assert_holds(&Options::new().open(&copy).unwrap(), &records);
+        assert_holds(&Options::default().open(&copy).unwrap(), &records);
     }
 }
 
 /// Restores the log of the first argument into the second, and waits in the middle of it.
 pub(crate) fn restore_until_killed(arguments: &[String]) {
     let [from, to, count] = arguments else { panic!("from where, to where, how much") };
-    let log = Options::new().open(from).unwrap();
+    let log = Options::default().open(from).unwrap();
     let shipper = log.ship().elect().unwrap().unwrap();
     let shipped = ship(&shipper, shipper.begin(), 1000);
     let shape = log.ship().shape().unwrap();
@@ -284,7 +284,7 @@ fn a_restore_that_was_killed_is_refused_and_resumed() {
             let mut child = Child::start("restore until killed", &arguments);
             child.expect("in the middle");
             child.kill();
-            for options in [Options::new(), Options::new().read_only(true)] {
+            for options in [Options::default(), Options::default().read_only(true)] {
                 let error = options.open(&copy).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
                 assert!(error.to_string().contains("--resume"), "{error}");
@@ -296,7 +296,7 @@ fn a_restore_that_was_killed_is_refused_and_resumed() {
             assert_eq!(restorer.position() > shipper.begin(), count > 0);
             write(&mut restorer, &shape, &shipped).unwrap();
             restorer.finish().unwrap();
-            assert_holds(&Options::new().open(&copy).unwrap(), &records);
+            assert_holds(&Options::default().open(&copy).unwrap(), &records);
             let again = Restorer::resume(&copy, &shape, &options);
             assert_eq!(again.unwrap_err().kind(), ErrorKind::NotFound);
         }

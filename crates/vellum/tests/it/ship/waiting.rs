@@ -86,7 +86,7 @@ fn nobody_waits_for_a_shipper_that_is_not_there() {
             let error = waiter.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoShipper, "{error}");
         });
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         let error = reader.ship().wait(lsn, Some(LONG)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoShipper, "{error}");
     }
@@ -104,7 +104,7 @@ fn what_a_dead_shipper_has_said_holds() {
     other.expect("ships");
     other.kill();
     assert_eq!(log.ship().wait(lsn, None).unwrap(), end);
-    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
     assert_eq!(reader.ship().wait(lsn, None).unwrap(), end);
 }
 

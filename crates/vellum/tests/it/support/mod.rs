@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use vellum::{Fill, Layout, Log, Lsn, Options};
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 pub(crate) use vellum_testing::{
     Numbers, Over, PATIENCE, child, is_root, kernel, memory_scratch, mount, scratch, skip, until,
 };
@@ -22,7 +22,8 @@ pub(crate) fn place(dir: &TempDir) -> PathBuf {
 
 /// Options of a small log whose records go through the mapping.
 pub(crate) fn small(layout: Layout) -> Options {
-    Options::new().layout(layout).segment_capacity_bytes(4096).fill(Fill::Mapped)
+    vellum::internal::options(layout)
+        .tuning(Tuning::new().segment_capacity_bytes(4096).fill(Fill::Mapped))
 }
 
 /// Bytes that tell by themselves which record they are of; in a text log a line (of at least one

@@ -21,7 +21,7 @@ fn move_to_the_future(log: &std::path::Path) {
     for name in ["control", "current"] {
         fs::remove_file(log.join(name)).unwrap();
     }
-    drop(Options::new().open(log).unwrap());
+    drop(Options::default().open(log).unwrap());
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_log_whose_newest_name_is_from_the_future_rotates_by_time() {
     log.append(&line(0, 90)).unwrap();
     drop(log);
     move_to_the_future(&place(&dir));
-    let log = Options::new().rotate_every(Duration::from_secs(1)).open(place(&dir)).unwrap();
+    let log = Options::default().rotate_every(Duration::from_secs(1)).open(place(&dir)).unwrap();
     until("there are three files", || {
         log.append(&line(1, 90)).unwrap();
         (segment_files(&place(&dir)).len() >= 3).then_some(())
@@ -41,7 +41,7 @@ fn a_log_whose_newest_name_is_from_the_future_rotates_by_time() {
 #[test]
 fn a_clock_that_is_put_back_delays_no_rotation() {
     let dir = scratch();
-    let log = Options::new().layout(vellum::Layout::Text).rotate_every(Duration::from_secs(1));
+    let log = Options::mapped_text().rotate_every(Duration::from_secs(1));
     let log = log.open(place(&dir)).unwrap();
     log.append(&line(0, 90)).unwrap();
     // As an append has left it that saw a clock ten years ahead.
@@ -71,7 +71,7 @@ fn files_from_the_future_are_as_old_as_they_can_be_told_to_be() {
     for (file, changed) in segment_files(&place(&dir)).iter().zip(changed) {
         File::options().write(true).open(file).unwrap().set_modified(changed).unwrap();
     }
-    let log = Options::new().retain_age(Duration::from_secs(600)).open(place(&dir)).unwrap();
+    let log = Options::default().retain_age(Duration::from_secs(600)).open(place(&dir)).unwrap();
     assert_eq!(payloads(&log), (3..6).map(|number| line(number, 90)).collect::<Vec<_>>());
 }
 
@@ -92,7 +92,7 @@ fn what_was_written_before_the_clock_was_set_is_as_old_as_what_came_next() {
             .unwrap();
         fs::rename(file, place(&dir).join(name)).unwrap();
     }
-    let keeping = |age| Options::new().retain_age(age).open(place(&dir)).unwrap();
+    let keeping = |age| Options::default().retain_age(age).open(place(&dir)).unwrap();
     assert_eq!(payloads(&keeping(30 * DAY)).len(), 4, "nothing is known to be that old");
     // The time at which the third file was begun: the first two came before.
     let third = segment_files(&place(&dir))[2].clone();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Layout, Lsn, Options};
+use vellum::{ErrorKind, Lsn, Options, Tuning};
 
 use super::{append_lines, line, rotating};
 use crate::support::{FILLS, assert_sound, payloads, place, scratch, segment_files, skip};
@@ -20,7 +20,11 @@ fn compressed_files(log: &Path) -> Vec<PathBuf> {
 fn closed_files_are_compressed_and_read_as_if_they_were_not() {
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(10_000).compress(true).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(10_000)
+            .compress(true)
+            .tuning(Tuning::new().fill(fill))
+            .open(place(&dir))
+            .unwrap();
         let mut expected = append_lines(&log, 0..400, 100);
         assert_eq!(compressed_files(&place(&dir)).len(), 3);
         assert_eq!(segment_files(&place(&dir)).len(), 1);
@@ -33,12 +37,12 @@ fn closed_files_are_compressed_and_read_as_if_they_were_not() {
             assert!(ends[..3].iter().all(|end| end % (16 << 20) == 10_000), "{ends:?}");
             if loses_control {
                 fs::remove_file(place(&dir).join("control")).unwrap();
-                let again = Options::new().read_only(true).open(place(&dir)).unwrap();
+                let again = Options::default().read_only(true).open(place(&dir)).unwrap();
                 assert!(payloads(&again) == expected);
             }
         }
         drop(log);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         expected.extend(append_lines(&log, 400..450, 100));
         assert!(payloads(&log) == expected);
     }
@@ -55,7 +59,7 @@ fn what_somebody_died_at_is_finished_by_the_next() {
     let whole = zstd::encode_all(&fs::read(&plain[1]).unwrap()[..], 1).unwrap();
     fs::write(place(&dir).join("compressed.new"), &whole[..20]).unwrap();
     fs::write(plain[1].with_extension("log.zst"), &whole).unwrap();
-    let log = Options::new().compress(true).open(place(&dir)).unwrap();
+    let log = Options::default().compress(true).open(place(&dir)).unwrap();
     assert_eq!(segment_files(&place(&dir)), plain[3..]);
     assert_eq!(compressed_files(&place(&dir)).len(), 3);
     expected.extend(append_lines(&log, 35..36, 100));
@@ -96,7 +100,7 @@ fn a_reader_follows_from_compressed_files_to_the_newest() {
 #[test]
 fn a_compressed_file_that_is_damaged_is_an_error_and_truncation_there_is_refused() {
     let dir = scratch();
-    let log = rotating(1000).layout(Layout::Text).compress(true).open(place(&dir)).unwrap();
+    let log = rotating(1000).compress(true).open(place(&dir)).unwrap();
     append_lines(&log, 0..35, 100);
     let begin = log.begin();
     assert_eq!(log.truncate(begin).unwrap_err().kind(), ErrorKind::Unsupported);
@@ -136,11 +140,11 @@ fn a_compression_that_fails_leaves_nothing_and_what_was_left_goes_with_the_next_
     fs::create_dir(&obstacle).unwrap();
     drop(log);
     let unfinished = place(&dir).join("compressed.new");
-    let log = Options::new().compress(true).open(place(&dir)).unwrap();
+    let log = Options::default().compress(true).open(place(&dir)).unwrap();
     assert!(!unfinished.exists());
     fs::remove_dir(&obstacle).unwrap();
     fs::write(&unfinished, b"left by a process that was killed").unwrap();
     drop(log);
-    drop(Options::new().compress(false).open(place(&dir)).unwrap());
+    drop(Options::default().compress(false).open(place(&dir)).unwrap());
     assert!(!unfinished.exists());
 }

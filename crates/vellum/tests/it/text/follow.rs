@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Instant;
 
-use vellum::{Fill, Layout, Options};
+use vellum::{Fill, Options, Tuning};
 
 use super::rotating;
 use crate::support::child::{self, Child};
@@ -57,7 +57,8 @@ impl Follower {
 fn who_follows_the_files_reads_what_stays_there_though_writers_are_killed() {
     let dir = scratch();
     let path = place(&dir);
-    let options = rotating(60_000).fill(Fill::Pwrite).segment_capacity_bytes(64 << 10);
+    let options =
+        rotating(60_000).tuning(Tuning::new().fill(Fill::Pwrite).segment_capacity_bytes(64 << 10));
     options.open(&path).unwrap().append(b"first\n").unwrap();
     let mut follower = Follower::new(&path);
     let mut writers: Vec<Child> = Vec::new();
@@ -72,7 +73,7 @@ fn who_follows_the_files_reads_what_stays_there_though_writers_are_killed() {
     writers.into_iter().for_each(Child::kill);
     follower.read_on();
     // Pads what the last of the dead left.
-    drop(Options::new().open(&path).unwrap());
+    drop(Options::default().open(&path).unwrap());
     assert_followed(&follower.seen, &concatenated(&path));
 }
 
@@ -96,7 +97,8 @@ fn assert_followed(seen: &[u8], text: &[u8]) {
 #[test]
 fn a_reservation_that_is_held_keeps_nobody_from_appending() {
     let dir = scratch();
-    let log = Options::new().layout(Layout::Text).fill(Fill::Pwrite).open(place(&dir)).unwrap();
+    let log =
+        Options::mapped_text().tuning(Tuning::new().fill(Fill::Pwrite)).open(place(&dir)).unwrap();
     let held = log.reserve(5).unwrap();
     log.append(b"second\n").unwrap();
     log.append(b"third\n").unwrap();
@@ -107,7 +109,7 @@ fn a_reservation_that_is_held_keeps_nobody_from_appending() {
 
 /// Appends short lines without end, saying so now and then.
 pub(crate) fn append_short_lines(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     for number in 0.. {
         log.append(b"theirs\n").unwrap();
         if number % 100 == 0 {
@@ -120,7 +122,7 @@ pub(crate) fn append_short_lines(arguments: &[String]) {
 fn a_writer_that_is_stopped_keeps_nobody_from_appending() {
     let dir = scratch();
     let path = place(&dir);
-    let log = Options::new().layout(Layout::Text).fill(Fill::Pwrite).open(&path).unwrap();
+    let log = Options::mapped_text().tuning(Tuning::new().fill(Fill::Pwrite)).open(&path).unwrap();
     let mut writer = Child::start("append short lines", &[path.to_str().unwrap()]);
     let (sender, appended) = mpsc::channel();
     std::thread::scope(|scope| {

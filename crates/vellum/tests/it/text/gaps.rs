@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use vellum::Options;
+use vellum::{Options, Tuning};
 
 use super::{line, rotating};
 use crate::support::{FILLS, concatenated, place, scratch, segment_files};
@@ -11,7 +11,7 @@ use crate::support::{FILLS, concatenated, place, scratch, segment_files};
 fn what_stands_behind_a_file_that_is_gone_can_be_committed() {
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(100).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(100).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         for number in 0..5 {
             log.append(&line(number, 90)).unwrap();
         }
@@ -21,7 +21,7 @@ fn what_stands_behind_a_file_that_is_gone_can_be_committed() {
         log.commit(last).unwrap();
         assert_eq!(log.durable(), log.tail(), "{fill}");
         drop(log);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         log.append(&line(6, 90)).unwrap();
         log.sync().unwrap();
         let kept = [0, 1, 3, 4, 5, 6].map(|number| line(number, 90));
@@ -34,7 +34,7 @@ fn what_stands_behind_a_file_that_is_gone_can_be_committed() {
 fn a_log_whose_newest_file_is_gone_goes_on_behind_it() {
     for (fill, forgets) in FILLS.into_iter().flat_map(|fill| [(fill, false), (fill, true)]) {
         let dir = scratch();
-        let log = rotating(200).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(200).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         for number in 0..5 {
             log.append(&line(number, 90)).unwrap();
         }
@@ -44,7 +44,7 @@ fn a_log_whose_newest_file_is_gone_goes_on_behind_it() {
         if forgets {
             fs::remove_file(place(&dir).join("control")).unwrap();
         }
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         let next = log.append(&line(5, 90)).unwrap();
         // Without a control file nothing tells that there was more.
         assert!(forgets || next > end, "{next} was given to a record before {end}");

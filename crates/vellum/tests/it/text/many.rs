@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use vellum::{Fill, Log, Options};
+use vellum::{Fill, Log, Options, Tuning};
 
 use super::{assert_orderly, rotating};
 use crate::support::child::{self, Child};
@@ -15,7 +15,7 @@ const ROUNDS: usize = 24;
 
 /// Appends lines that tell writer, number and length, saying which were acknowledged.
 pub(crate) fn append_numbered_lines(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     let mut numbers = Numbers::new(arguments[1].len() as u64 + u64::from(std::process::id()));
     for number in 0.. {
         let len = 40 + numbers.below(400) as usize;
@@ -90,17 +90,18 @@ fn check_order(log: &Log, start: impl Fn(u64) -> Option<u64>) -> HashMap<String,
 fn nothing_is_lost_when_processes_that_rotate_are_killed() {
     for (fill, seed) in FILLS.into_iter().zip(1..) {
         let dir = scratch();
-        let options = rotating(8000).fill(fill).segment_capacity_bytes(16 << 10);
+        let options =
+            rotating(8000).tuning(Tuning::new().fill(fill).segment_capacity_bytes(16 << 10));
         let log = options.open(place(&dir)).unwrap();
         let acknowledged = campaign(&place(&dir), seed);
         // Whoever notices pads what the dead left.
-        drop(Options::new().open(place(&dir)).unwrap());
+        drop(Options::default().open(place(&dir)).unwrap());
         check(&log, &acknowledged);
         assert_sound(&log);
         drop(log);
         assert_orderly(&place(&dir));
         let text = concatenated(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert!(payloads(&log).concat() == text);
         check_again_without_control(log, &place(&dir), &acknowledged, fill);
     }
@@ -115,7 +116,7 @@ fn check_again_without_control(
     let before = payloads(&log);
     drop(log);
     std::fs::remove_file(path.join("control")).unwrap();
-    let log = Options::new().open(path).unwrap();
+    let log = Options::default().open(path).unwrap();
     assert!(payloads(&log) == before, "{fill}: from the files alone");
     check(&log, acknowledged);
 }
@@ -123,11 +124,12 @@ fn check_again_without_control(
 #[test]
 fn what_is_kept_has_no_gap_when_those_who_remove_and_compress_are_killed() {
     let dir = scratch();
-    let options = rotating(8000).segment_capacity_bytes(16 << 10).retain_files(40);
+    let options =
+        rotating(8000).tuning(Tuning::new().segment_capacity_bytes(16 << 10)).retain_files(40);
     let options = if cfg!(feature = "zstd") { options.compress(true) } else { options };
     let log = options.open(place(&dir)).unwrap();
     let acknowledged = campaign(&place(&dir), 7);
-    drop(Options::new().open(place(&dir)).unwrap());
+    drop(Options::default().open(place(&dir)).unwrap());
     let ends = check_order(&log, |_| None);
     // Files that are kept hold the last lines of those who came last.
     let told = |(writer, end): (&String, &u64)| {
@@ -140,7 +142,7 @@ fn what_is_kept_has_no_gap_when_those_who_remove_and_compress_are_killed() {
     let before = payloads(&log);
     drop(log);
     std::fs::remove_file(place(&dir).join("control")).unwrap();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     let after = payloads(&log);
     // Opening may remove a file more, if its remover was killed.
     assert!(before.ends_with(&after), "from the files alone");

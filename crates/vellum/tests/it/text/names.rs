@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use vellum::{Fill, Layout, Options};
+use vellum::{Fill, Options, Tuning};
 
 use super::{append_lines, assert_orderly, line, parts, rotating};
 use crate::support::{
@@ -56,7 +56,7 @@ fn a_name_is_never_earlier_than_the_one_before() {
     for name in ["control", "current"] {
         fs::remove_file(place(&dir).join(name)).unwrap();
     }
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     log.append(&line(2, 90)).unwrap();
     log.append(&line(3, 90)).unwrap();
     let files = segment_files(&place(&dir));
@@ -79,7 +79,7 @@ fn a_link_that_is_gone_dangles_or_leads_astray_is_put_right() {
         if let Some(target) = wrong {
             std::os::unix::fs::symlink(target, &link).unwrap();
         }
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_orderly(&place(&dir));
         fs::remove_file(&link).unwrap();
         log.append(&line(9, 90)).unwrap();
@@ -92,7 +92,8 @@ fn a_link_that_is_gone_dangles_or_leads_astray_is_put_right() {
 fn files_of_a_log_that_had_no_readable_names_keep_theirs() {
     for fill in FILLS {
         let dir = scratch();
-        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096).fill(fill);
+        let options =
+            Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096).fill(fill));
         let log = options.open(place(&dir)).unwrap();
         let mut expected = append_lines(&log, 0..6, 1500);
         drop(log);
@@ -103,7 +104,7 @@ fn files_of_a_log_that_had_no_readable_names_keep_theirs() {
         for name in ["control", "current"] {
             fs::remove_file(place(&dir).join(name)).unwrap();
         }
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         expected.extend(append_lines(&log, 6..10, 1500));
         assert!(payloads(&log) == expected);
         assert_sound(&log);
@@ -118,7 +119,7 @@ fn files_of_a_log_that_had_no_readable_names_keep_theirs() {
 #[test]
 fn the_file_that_comes_next_has_no_name_and_goes_when_the_last_leaves() {
     let dir = scratch();
-    let log = rotating(1000).fill(Fill::Pwrite).open(place(&dir)).unwrap();
+    let log = rotating(1000).tuning(Tuning::new().fill(Fill::Pwrite)).open(place(&dir)).unwrap();
     log.append(&line(1, 90)).unwrap();
     assert_eq!(log.prepare(5).unwrap(), 0, "it is there already");
     assert_eq!(segment_files(&place(&dir)).len(), 1);
@@ -136,14 +137,14 @@ fn the_file_that_comes_next_has_no_name_and_goes_when_the_last_leaves() {
 fn an_image_of_a_rotating_log_is_rebuilt_from_its_files() {
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(1000).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(1000).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let mut expected = append_lines(&log, 0..50, 90);
         let image = dir.path().join("image");
         copy_log(&place(&dir), &image);
         fs::remove_file(image.join("control")).unwrap();
-        let reader = Options::new().read_only(true).open(&image).unwrap();
+        let reader = Options::default().read_only(true).open(&image).unwrap();
         assert!(payloads(&reader) == expected, "{fill}: read without a change");
-        let log = Options::new().open(&image).unwrap();
+        let log = Options::default().open(&image).unwrap();
         assert_eq!(log.stat().unwrap().policy.rotate_bytes, Some(1000));
         expected.push(line(50, 990));
         log.append(&expected[50]).unwrap();
@@ -170,7 +171,7 @@ fn an_empty_file_that_a_failed_creation_left_hides_no_records() {
         if !keeps_control {
             fs::remove_file(place(&dir).join("control")).unwrap();
         }
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(payloads(&log), lines);
         assert_sound(&log);
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use vellum::{Layout, Options};
+use vellum::{Options, Tuning};
 
 use super::line;
 use crate::support::{FILLS, assert_sound, payloads, place, scratch, segment_files};
@@ -32,7 +32,8 @@ fn punch(file: &Path) {
 fn nuls_that_were_appended_are_no_damage_and_a_hole_is() {
     for fill in FILLS {
         let dir = scratch();
-        let log = Options::new().layout(Layout::Text).fill(fill).open(place(&dir)).unwrap();
+        let log =
+            Options::mapped_text().tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let mut expected = lines().to_vec();
         expected.push(line(1, 90));
         for line in &expected {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Layout, Log, Options};
+use vellum::{ErrorKind, Layout, Log, Options, Tuning};
 
 use super::{append_lines, assert_orderly, lens, line, rotating};
 use crate::support::child::{self, Child};
@@ -19,21 +19,21 @@ fn a_policy_is_stored_and_what_is_left_alone_stays() {
     for loses_control in [false, true] {
         if loses_control {
             // The log has no file yet: the geometry alone tells that there is one.
-            let log = Options::new().open(place(&dir)).unwrap();
+            let log = Options::default().open(place(&dir)).unwrap();
             log.append(&line(1, 50)).unwrap();
             drop(log);
             fs::remove_file(place(&dir).join("control")).unwrap();
         }
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(log.stat().unwrap().policy, policy);
-        let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         assert_eq!(reader.stat().unwrap().policy, policy);
     }
-    let options = Options::new().rotate_every(Duration::ZERO).retain_files(u64::MAX);
+    let options = Options::default().rotate_every(Duration::ZERO).retain_files(u64::MAX);
     let changed = options.open(place(&dir)).unwrap().stat().unwrap().policy;
     assert_eq!((changed.rotate_every, changed.retain_files), (None, None));
     assert_eq!((changed.rotate_bytes, changed.retain_bytes), (Some(5000), Some(1 << 20)));
-    assert_eq!(Options::new().open(place(&dir)).unwrap().stat().unwrap().policy, changed);
+    assert_eq!(Options::default().open(place(&dir)).unwrap().stat().unwrap().policy, changed);
 }
 
 #[test]
@@ -46,7 +46,10 @@ fn the_capacity_leaves_room_for_another_policy() {
         assert_eq!(log.stat().unwrap().segment_capacity_bytes, capacity, "{bytes}");
     }
     let dir = scratch();
-    let log = rotating(1 << 20).segment_capacity_bytes(8192).open(place(&dir)).unwrap();
+    let log = rotating(1 << 20)
+        .tuning(Tuning::new().segment_capacity_bytes(8192))
+        .open(place(&dir))
+        .unwrap();
     append_lines(&log, 0..10, 4096);
     drop(log);
     assert_eq!(lens(&place(&dir)), [8192; 5], "a file is never longer than a segment");
@@ -54,7 +57,7 @@ fn the_capacity_leaves_room_for_another_policy() {
 
 /// Appends one line for each that it hears.
 pub(crate) fn follow_the_policy_of_another(arguments: &[String]) {
-    let log = Options::new().open(&arguments[0]).unwrap();
+    let log = Options::default().open(&arguments[0]).unwrap();
     child::say("open");
     while let Some(number) = child::hear() {
         log.append(&line(number.parse().unwrap(), 100)).unwrap();
@@ -75,10 +78,10 @@ fn who_changes_the_policy_changes_it_for_those_who_have_the_log_open() {
         child.expect("appended");
     };
     append(0);
-    let second = Options::new().rotate_bytes(200).open(&path).unwrap();
+    let second = Options::default().rotate_bytes(200).open(&path).unwrap();
     (1..4).for_each(&mut append);
     assert_eq!(lens(&path)[..3], [200, 200, 200]);
-    let third = Options::new().rotate_bytes(0).open(&path).unwrap();
+    let third = Options::default().rotate_bytes(0).open(&path).unwrap();
     (4..8).for_each(&mut append);
     assert_orderly(&path);
     child.finish_well();
@@ -94,16 +97,16 @@ fn a_policy_is_refused_where_it_means_nothing() {
         error.to_string()
     };
     let dir = scratch();
-    assert!(refused(Options::new().rotate_bytes(5), &place(&dir)).contains("framed"));
+    assert!(refused(Options::default().rotate_bytes(5), &place(&dir)).contains("framed"));
     drop(small(Layout::Framed).open(place(&dir)).unwrap());
-    assert!(refused(Options::new().retain_files(5), &place(&dir)).contains("framed"));
+    assert!(refused(Options::default().retain_files(5), &place(&dir)).contains("framed"));
     let dir = scratch();
     drop(rotating(1000).open(place(&dir)).unwrap());
-    refused(Options::new().rotate_every(Duration::from_millis(10)), &place(&dir));
-    refused(Options::new().read_only(true).rotate_bytes(5), &place(&dir));
-    Options::new().read_only(true).rotate_bytes(1000).open(place(&dir)).unwrap();
+    refused(Options::default().rotate_every(Duration::from_millis(10)), &place(&dir));
+    refused(Options::default().read_only(true).rotate_bytes(5), &place(&dir));
+    Options::default().read_only(true).rotate_bytes(1000).open(place(&dir)).unwrap();
     if !cfg!(feature = "zstd") {
-        assert!(refused(Options::new().compress(true), &place(&dir)).contains("zstd"));
+        assert!(refused(Options::default().compress(true), &place(&dir)).contains("zstd"));
     }
     assert!(segment_files(&place(&dir)).is_empty());
 }
@@ -119,6 +122,6 @@ fn a_damaged_policy_is_none_and_removes_nothing() {
     bytes[100] ^= 1;
     fs::write(&geometry, bytes).unwrap();
     fs::remove_file(place(&dir).join("control")).unwrap();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(log.stat().unwrap().policy, vellum::stat::Policy::default());
 }

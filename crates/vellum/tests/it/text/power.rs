@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use vellum::{Layout, Lsn, Options};
+use vellum::{Lsn, Options, Tuning};
 
 use super::{append_lines, assert_orderly, line, rotating};
 use crate::durable::in_another_boot;
@@ -20,7 +20,7 @@ fn cut(path: &Path, len: u64) {
 fn a_torn_line_is_ended_and_what_is_appended_then_is_a_line_of_its_own() {
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(1000).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(1000).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let mut expected = append_lines(&log, 0..24, 100);
         drop(log);
         // In the middle and in the newest file.
@@ -31,7 +31,7 @@ fn a_torn_line_is_ended_and_what_is_appended_then_is_a_line_of_its_own() {
         }
         for _ in 0..2 {
             in_another_boot(&place(&dir));
-            let log = Options::new().open(place(&dir)).unwrap();
+            let log = Options::default().open(place(&dir)).unwrap();
             assert!(payloads(&log) == expected, "{fill}");
             expected.extend(append_lines(&log, 24..26, 100));
             assert!(payloads(&log) == expected, "{fill}");
@@ -45,7 +45,7 @@ fn a_torn_line_is_ended_and_what_is_appended_then_is_a_line_of_its_own() {
 fn a_torn_line_that_fills_its_file_is_ended_too() {
     for has_next in [false, true] {
         let dir = scratch();
-        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
+        let options = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096));
         let log = options.open(place(&dir)).unwrap();
         append_lines(&log, 0..2, 6000);
         drop(log);
@@ -56,7 +56,7 @@ fn a_torn_line_that_fills_its_file_is_ended_too() {
             fs::remove_file(&files[3]).unwrap();
         }
         in_another_boot(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         let mut torn = line(1, 6000);
         torn.truncate(4096);
         torn.push(b'\n');
@@ -80,7 +80,7 @@ fn files_without_text_go_and_the_log_goes_on_before_them() {
     cut(&files[1], 300);
     expected.truncate(17);
     in_another_boot(&place(&dir));
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(segment_files(&place(&dir)), files[..2]);
     assert_orderly(&place(&dir));
     expected.extend(append_lines(&log, 17..25, 100));
@@ -107,7 +107,7 @@ fn a_compressed_file_counts_whatever_the_plain_one_has_become() {
         File::create(&files[2]).unwrap();
         expected.truncate(20);
         in_another_boot(&place(&dir));
-        let log = Options::new().compress(is_compressing).open(place(&dir)).unwrap();
+        let log = Options::default().compress(is_compressing).open(place(&dir)).unwrap();
         assert!(payloads(&log) == expected, "{is_compressing}");
         assert_eq!(segment_files(&place(&dir)), files[2..]);
         expected.extend(append_lines(&log, 25..30, 100));
@@ -123,7 +123,7 @@ fn a_file_that_retention_removed_and_a_power_cut_brings_back_is_removed_again() 
         let log = rotating(1000).open(place(&dir)).unwrap();
         append_lines(&log, 0..35, 100);
         drop(log);
-        let retained = Options::new().retain_files(if is_removing { 1 } else { 3 });
+        let retained = Options::default().retain_files(if is_removing { 1 } else { 3 });
         let files = segment_files(&place(&dir));
         let first = fs::read(&files[0]).unwrap();
         drop(retained.open(place(&dir)).unwrap());
@@ -135,7 +135,7 @@ fn a_file_that_retention_removed_and_a_power_cut_brings_back_is_removed_again() 
             fs::remove_file(&files[1]).unwrap();
         }
         in_another_boot(&place(&dir));
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         if !is_removing {
             let gaps = log.stat().unwrap().gaps;
             assert_eq!(gaps.len(), 1);
@@ -167,7 +167,7 @@ fn positions_of_lines_that_a_closed_file_has_lost_are_refused() {
     // Whole lines, so that nothing in the file tells.
     cut(&segment_files(&place(&dir))[1], 300);
     in_another_boot(&place(&dir));
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     for (position, number) in taken.iter().zip(0..) {
         match log.reader_at(*position) {
             Ok(mut reader) => {

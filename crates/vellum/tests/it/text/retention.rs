@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Fill, Layout, Lsn, Options};
+use vellum::{ErrorKind, Fill, Lsn, Options, Tuning};
 
 use super::{append_lines, assert_orderly, lens, line, parts, rotating};
 use crate::support::child::{self, Child};
@@ -18,7 +18,11 @@ fn so_many_closed_files_are_kept_beside_the_current_one() {
     for fill in FILLS {
         for kept in [0, 1, 3] {
             let dir = scratch();
-            let log = rotating(200).retain_files(kept).fill(fill).open(place(&dir)).unwrap();
+            let log = rotating(200)
+                .retain_files(kept)
+                .tuning(Tuning::new().fill(fill))
+                .open(place(&dir))
+                .unwrap();
             for number in 0..20 {
                 let lsn = append_lines(&log, number..number + 1, 100);
                 let files = segment_files(&place(&dir)).len() as u64;
@@ -40,7 +44,7 @@ fn so_many_bytes_are_kept_the_current_file_included() {
     append_lines(&log, 0..95, 100);
     drop(log);
     assert_eq!(lens(&place(&dir)), [1000, 1000, 1000, 500], "when the current one began");
-    let log = Options::new().retain_bytes(1).open(place(&dir)).unwrap();
+    let log = Options::default().retain_bytes(1).open(place(&dir)).unwrap();
     assert_eq!(segment_files(&place(&dir)).len(), 1, "an opener with another policy tidies");
     assert_eq!(payloads(&log).len(), 5);
 }
@@ -70,7 +74,11 @@ fn a_file_is_kept_for_so_long_after_its_last_record() {
 fn what_a_slow_writer_still_holds_is_kept_until_it_is_done() {
     use std::io::Write;
     let dir = scratch();
-    let log = rotating(1000).retain_files(0).fill(Fill::Pwrite).open(place(&dir)).unwrap();
+    let log = rotating(1000)
+        .retain_files(0)
+        .tuning(Tuning::new().fill(Fill::Pwrite))
+        .open(place(&dir))
+        .unwrap();
     let mut slow = log.reserve(100).unwrap();
     append_lines(&log, 1..40, 100);
     assert_eq!(segment_files(&place(&dir)).len(), 4, "all behind the slow one");
@@ -98,9 +106,9 @@ fn files_that_a_dead_process_was_about_to_remove_go_with_the_next() {
 #[test]
 fn a_reader_that_is_overtaken_is_told_and_can_go_on_at_the_beginning() {
     let dir = scratch();
-    let log = rotating(1000).retain_files(1).layout(Layout::Text).open(place(&dir)).unwrap();
+    let log = rotating(1000).retain_files(1).open(place(&dir)).unwrap();
     append_lines(&log, 0..5, 100);
-    let reader = Options::new().read_only(true).open(place(&dir)).unwrap();
+    let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
     let mut lines = reader.reader(Lsn::ZERO).unwrap();
     assert_eq!(lines.next().unwrap().unwrap().payload, line(0, 100));
     append_lines(&log, 5..100, 100);
@@ -116,7 +124,7 @@ fn a_reader_that_is_overtaken_is_told_and_can_go_on_at_the_beginning() {
 
 /// Options of a text log whose segments are full after a page.
 fn of_pages() -> Options {
-    Options::new().layout(Layout::Text).segment_capacity_bytes(4096)
+    Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096))
 }
 
 /// The files that only continue the one before them.
@@ -130,7 +138,8 @@ fn continuations(log: &std::path::Path) -> usize {
 fn so_many_files_are_kept_only_where_a_rule_ends_them() {
     for fill in FILLS {
         let dir = scratch();
-        let log = of_pages().retain_files(2).fill(fill).open(place(&dir)).unwrap();
+        let log =
+            of_pages().retain_files(2).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let lines = append_lines(&log, 0..400, 100);
         assert_eq!(payloads(&log), lines, "nothing started a file but that one was full");
         assert_eq!(continuations(&place(&dir)) + 1, segment_files(&place(&dir)).len());
@@ -162,7 +171,7 @@ fn a_limit_beyond_a_segment_holds_for_the_files_that_continue_one_another() {
     let log = of_pages().rotate_bytes(2000).open(place(&dir)).unwrap();
     append_lines(&log, 0..20, 100);
     drop(log);
-    let log = Options::new().rotate_bytes(10_000).retain_files(1).open(place(&dir)).unwrap();
+    let log = Options::default().rotate_bytes(10_000).retain_files(1).open(place(&dir)).unwrap();
     append_lines(&log, 20..320, 100);
     let kept = payloads(&log);
     assert_eq!(kept.len(), 120, "a whole file and what was begun");
@@ -170,7 +179,7 @@ fn a_limit_beyond_a_segment_holds_for_the_files_that_continue_one_another() {
     drop(log);
     // The words of another boot are worked out from the names.
     std::fs::remove_file(place(&dir).join("control")).unwrap();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     append_lines(&log, 320..390, 100);
     let firsts: Vec<_> = segment_files(&place(&dir));
     let starts = firsts.iter().filter(|file| !file.to_str().unwrap().ends_with("-more.log"));
@@ -187,7 +196,7 @@ fn what_was_removed_is_told_with_the_rule_it_went_by() {
     assert_eq!((removed.by_bytes.files, removed.by_bytes.bytes), (6, 6000));
     assert_eq!((removed.by_files.files, removed.by_age.files), (0, 0));
     drop(log);
-    let log = Options::new().retain_bytes(0).retain_files(0).open(place(&dir)).unwrap();
+    let log = Options::default().retain_bytes(0).retain_files(0).open(place(&dir)).unwrap();
     let removed = log.stat().unwrap().removed;
     assert_eq!((removed.by_bytes.files, removed.by_files.files), (6, 3));
     assert_eq!(removed.by_files.bytes, 3000);
@@ -207,7 +216,11 @@ fn a_moment_starts_a_file_that_counts_also_where_the_one_before_was_just_full() 
 fn a_line_longer_than_the_limit_has_a_file_of_its_own() {
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(100_000).retain_files(1).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(100_000)
+            .retain_files(1)
+            .tuning(Tuning::new().fill(fill))
+            .open(place(&dir))
+            .unwrap();
         append_lines(&log, 0..10, 100);
         let long = [b"x".repeat(10_000_000), b"\n".to_vec()].concat();
         log.append(&long).unwrap();
@@ -246,7 +259,7 @@ fn files_that_another_user_has_to_remove_are_told_and_keep_no_others() {
         child.finish_well();
     };
     let left_over = || {
-        let view = Options::new().read_only(true).open(&place).unwrap();
+        let view = Options::default().read_only(true).open(&place).unwrap();
         (view.stat().unwrap().left_over.files, segment_files(&place).len())
     };
     append("1001", "2");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use vellum::{ErrorKind, Fill, Layout, Options};
+use vellum::{ErrorKind, Fill, Options, Tuning};
 
 use super::{assert_orderly, lens, line, parts, rotating};
 use crate::support::mount::Mount;
@@ -18,7 +18,7 @@ use crate::support::{
 fn a_file_is_as_long_as_whole_records_allow() {
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(1000).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(1000).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         let lens_appended = [400, 600, 10, 990, 10, 1000, 300, 701, 5000, 200, 90];
         let lines: Vec<_> = lens_appended.iter().map(|len| line(0, *len)).collect();
         for line in &lines {
@@ -44,11 +44,11 @@ fn a_closed_file_has_no_blocks_behind_its_end() {
 
 fn fill_files_to_the_last_byte(disk: &Path) {
     const FILE_BYTES: u64 = 4 << 20;
-    let whole = Options::new().layout(Layout::Text).segment_capacity_bytes(FILE_BYTES);
+    let whole = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(FILE_BYTES));
     for (kind, options) in [("whole", whole), ("rotating", rotating(FILE_BYTES))] {
         for fill in FILLS {
             let path = disk.join(format!("{kind} {fill}"));
-            let log = options.clone().fill(fill).open(&path).unwrap();
+            let log = options.clone().tuning(Tuning::new().fill(fill)).open(&path).unwrap();
             // They fill each file to its last byte, so nothing is cut off.
             for number in 0..4 * (FILE_BYTES as usize >> 12) {
                 log.append(&line(number, 4096)).unwrap();
@@ -70,7 +70,7 @@ fn reservations_and_batches_go_on_in_a_new_file_as_records_do() {
     use std::io::Write;
     for fill in FILLS {
         let dir = scratch();
-        let log = rotating(1000).fill(fill).open(place(&dir)).unwrap();
+        let log = rotating(1000).tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         log.append(&line(0, 700)).unwrap();
         let mut reservation = log.reserve(400).unwrap();
         reservation.write_all(&line(1, 400)).unwrap();
@@ -90,7 +90,8 @@ fn reservations_and_batches_go_on_in_a_new_file_as_records_do() {
 fn a_log_that_is_asked_to_goes_on_in_a_new_file_at_the_next_record() {
     for fill in FILLS {
         let dir = scratch();
-        let log = Options::new().layout(Layout::Text).fill(fill).open(place(&dir)).unwrap();
+        let log =
+            Options::mapped_text().tuning(Tuning::new().fill(fill)).open(place(&dir)).unwrap();
         log.rotate().unwrap();
         log.append(&line(0, 100)).unwrap();
         assert_eq!(segment_files(&place(&dir)).len(), 1, "an empty log has nothing to leave");
@@ -105,23 +106,21 @@ fn a_log_that_is_asked_to_goes_on_in_a_new_file_at_the_next_record() {
         assert_sound(&log);
         log.rotate().unwrap();
         drop(log);
-        let log = Options::new().open(place(&dir)).unwrap();
+        let log = Options::default().open(place(&dir)).unwrap();
         log.append(&line(3, 100)).unwrap();
         drop(log);
         assert_eq!(lens(&place(&dir)), [100, 200, 100], "what was asked for outlives who asked");
     }
     let dir = scratch();
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(log.rotate().unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
 fn leaving_a_long_segment_writes_nothing_to_the_rest_of_it() {
     let dir = scratch();
-    let log = Options::new()
-        .layout(Layout::Text)
-        .segment_capacity_bytes(1 << 30)
-        .fill(Fill::Mapped)
+    let log = Options::mapped_text()
+        .tuning(Tuning::new().segment_capacity_bytes(1 << 30).fill(Fill::Mapped))
         .open(place(&dir))
         .unwrap();
     for number in 0..20 {
@@ -151,7 +150,7 @@ fn append_until(log: &vellum::Log, path: &std::path::Path, files: usize) {
 fn a_file_holds_records_of_one_period() {
     for fill in FILLS {
         let dir = scratch();
-        let options = Options::new().layout(Layout::Text).fill(fill);
+        let options = Options::mapped_text().tuning(Tuning::new().fill(fill));
         let log = options.rotate_every(Duration::from_secs(2)).open(place(&dir)).unwrap();
         append_until(&log, &place(&dir), 3);
         drop(log);
@@ -171,7 +170,7 @@ fn a_file_holds_records_of_one_period() {
 #[test]
 fn what_nobody_writes_makes_no_file_and_a_moment_that_passed_meanwhile_counts() {
     let dir = scratch();
-    let options = Options::new().layout(Layout::Text).rotate_every(Duration::from_secs(1));
+    let options = Options::mapped_text().rotate_every(Duration::from_secs(1));
     let log = options.open(place(&dir)).unwrap();
     log.append(&line(0, 50)).unwrap();
     drop(log);
@@ -179,7 +178,7 @@ fn what_nobody_writes_makes_no_file_and_a_moment_that_passed_meanwhile_counts() 
     std::fs::remove_file(place(&dir).join("control")).unwrap();
     let since = seconds();
     until("two moments have passed", || (seconds() > since + 1).then_some(()));
-    let log = Options::new().open(place(&dir)).unwrap();
+    let log = Options::default().open(place(&dir)).unwrap();
     assert_eq!(segment_files(&place(&dir)).len(), 1);
     log.append(&line(1, 50)).unwrap();
     assert_eq!(segment_files(&place(&dir)).len(), 2);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use vellum::{Fill, Layout, Options, Preallocate};
+use vellum::{Fill, Layout, Options, Preallocate, Tuning};
 
 use super::line;
 use crate::support::{payload, place, scratch, segment_files, until};
@@ -20,8 +20,12 @@ fn files_written_by_system_call_have_no_zeros_behind_their_text() {
         [Preallocate::Auto, Preallocate::Off, Preallocate::Sparse, Preallocate::Fallocate]
     {
         let dir = scratch();
-        let options = Options::new().layout(Layout::Text).segment_capacity_bytes(256 << 10);
-        let log = options.fill(Fill::Pwrite).preallocate(preallocate).open(place(&dir)).unwrap();
+        let options =
+            Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(256 << 10));
+        let log = options
+            .tuning(Tuning::new().fill(Fill::Pwrite).preallocate(preallocate))
+            .open(place(&dir))
+            .unwrap();
         for number in 0..20 {
             let len = if number % 5 == 0 { 60_000 } else { 100 };
             log.append(&line(number, len)).unwrap();
@@ -33,7 +37,8 @@ fn files_written_by_system_call_have_no_zeros_behind_their_text() {
 #[test]
 fn a_log_that_is_written_slowly_has_few_zeros_behind_its_text() {
     let dir = scratch();
-    let log = Options::new().layout(Layout::Text).fill(Fill::Mapped).open(place(&dir)).unwrap();
+    let log =
+        Options::mapped_text().tuning(Tuning::new().fill(Fill::Mapped)).open(place(&dir)).unwrap();
     // As fast as it goes first, so that there is something to fall back from.
     (0..20_000).for_each(|number| log.append(&line(number, 200)).map(drop).unwrap());
     let fast = zeros_behind(&place(&dir));
@@ -54,7 +59,8 @@ fn a_log_that_is_written_slowly_has_few_zeros_behind_its_text() {
 #[test]
 fn zeros_behind_a_mapped_text_log_are_bounded() {
     let dir = scratch();
-    let log = Options::new().layout(Layout::Text).fill(Fill::Mapped).open(place(&dir)).unwrap();
+    let log =
+        Options::mapped_text().tuning(Tuning::new().fill(Fill::Mapped)).open(place(&dir)).unwrap();
     log.append(&line(0, 100)).unwrap();
     assert!(zeros_behind(&place(&dir)) <= 32 << 10, "a log that is begun");
     for number in 1..200 {

@@ -88,7 +88,7 @@ impl<'a> TextWriter<'a> {
                 let most = self
                     .writer
                     .core
-                    .tuning
+                    .choices
                     .timeout
                     .map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
                 let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);

@@ -76,7 +76,7 @@ impl Reader {
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log")).unwrap();
     /// let mut reader = log.reader(vellum::Lsn::ZERO)?.durable();
     /// let lsn = log.append(b"a record")?;
     /// assert!(reader.next()?.is_none());

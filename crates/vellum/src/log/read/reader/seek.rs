@@ -36,7 +36,7 @@ impl Reader {
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
-    /// # let log = vellum::Options::new().open(dir.path().join("app.log")).unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log")).unwrap();
     /// let places = [log.append(b"one")?, log.append(b"two")?];
     /// let mut reader = log.reader(vellum::Lsn::ZERO)?;
     /// for lsn in places.into_iter().rev() {

@@ -4,12 +4,14 @@ use super::*;
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::log::append::Append;
 use crate::log::open::enter;
-use crate::{Fill, Layout, Log, Options, WriterId};
+use crate::{Fill, Log, Options, Tuning, WriterId};
 
 const SECOND: u64 = SECOND_NANOS;
 
 fn small() -> Options {
-    Options::new().segment_capacity_bytes(4096).fill(Fill::Pwrite).envelope(true)
+    Options::default()
+        .tuning(Tuning::new().segment_capacity_bytes(4096).fill(Fill::Pwrite))
+        .envelope(true)
 }
 
 fn open(dir: &tempfile::TempDir, options: &Options) -> Log {
@@ -180,7 +182,7 @@ fn a_record_that_is_shorter_than_its_envelope_is_damage() {
 #[test]
 fn a_text_log_finds_the_files_of_a_time_by_their_names() {
     let dir = tempfile::tempdir().unwrap();
-    let text = Options::new().layout(Layout::Text).segment_capacity_bytes(4096);
+    let text = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096));
     let log = open(&dir, &text);
     assert_eq!(log.positions_of_time(Some(at(0)), Some(at(1))).unwrap().end, Lsn::MAX);
     log.append(b"first\n").unwrap();
@@ -190,7 +192,7 @@ fn a_text_log_finds_the_files_of_a_time_by_their_names() {
         std::fs::write(place.join(format!("{time}-{first:016x}.log")), "a line\n").unwrap();
     }
     std::fs::remove_file(place.join("control")).unwrap();
-    let log = open(&dir, &Options::new());
+    let log = open(&dir, &Options::default());
     let day = |day: u64| Some(at((1_893_456_000 + (day - 1) * 86_400) * SECOND));
     let find = |since, until| {
         let range = log.positions_of_time(since, until).unwrap();
@@ -209,7 +211,8 @@ fn a_text_log_finds_the_files_of_a_time_by_their_names() {
 #[test]
 fn a_framed_log_without_times_says_what_would_have_them() {
     let dir = tempfile::tempdir().unwrap();
-    let plain = Options::new().segment_capacity_bytes(4096).fill(Fill::Pwrite);
+    let plain =
+        Options::default().tuning(Tuning::new().segment_capacity_bytes(4096).fill(Fill::Pwrite));
     let log = open(&dir, &plain);
     log.append(b"a record").unwrap();
     let error = log.reader_at_time(at(0)).unwrap_err();
@@ -217,7 +220,7 @@ fn a_framed_log_without_times_says_what_would_have_them() {
     assert!(error.to_string().contains("envelopes"), "{error}");
     drop(log);
     // The policy has the segments note times.
-    let log = open(&dir, &Options::new().retain_age(Duration::from_secs(86_400)));
+    let log = open(&dir, &Options::default().retain_age(Duration::from_secs(86_400)));
     let lsns: Vec<Lsn> = (0..6).map(|_| log.append(&[b'x'; 3000]).unwrap()).collect();
     let now = SystemTime::now();
     let range = log.positions_of_time(Some(now - Duration::from_secs(5)), Some(now)).unwrap();

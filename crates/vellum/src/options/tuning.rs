@@ -1,0 +1,164 @@
+//! What a log works well without: how fast it is, and how much memory and disk it uses.
+
+use crate::options::advice::AdviceSource;
+use crate::options::choice::{Fill, OnStageFull, Preallocate};
+use crate::options::commit_path::CommitPath;
+
+/// How fast a log is, and how much memory and disk it uses: a builder, for
+/// [`Options::tuning`](crate::Options::tuning).
+///
+/// What is left out is taken from what was measured, if the program says where to find that
+/// ([`advice_from`](Tuning::advice_from)), and else from what is known of the filesystem.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("app.wal");
+/// use vellum::{Options, Tuning};
+///
+/// let tuning = Tuning::new().segment_capacity_bytes(64 << 20).staged_segments_max(4);
+/// let log = Options::wal().tuning(tuning).open(&path)?;
+/// # Ok::<(), vellum::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Tuning {
+    pub(crate) segment_capacity_bytes: Option<u64>,
+    pub(crate) preallocate: Option<Preallocate>,
+    pub(crate) fill: Option<Fill>,
+    pub(crate) prefault_bytes: Option<u64>,
+    pub(crate) mapped_bytes_max: Option<u64>,
+    pub(crate) staged_segments_max: Option<u64>,
+    pub(crate) on_stage_full: Option<OnStageFull>,
+    pub(crate) commit_path: Option<CommitPath>,
+    pub(crate) checkpoint_after_bytes: Option<u64>,
+    pub(crate) advice_from: Option<AdviceSource>,
+}
+
+impl Tuning {
+    /// Leaves everything out.
+    pub fn new() -> Tuning {
+        Tuning::default()
+    }
+
+    /// Bytes of log a segment file holds: a multiple of the page size from 4 KiB to 1 GiB. Default
+    /// for a new log: 64 MiB, or 16 MiB where records are staged.
+    pub fn segment_capacity_bytes(mut self, bytes: u64) -> Tuning {
+        self.segment_capacity_bytes = Some(bytes);
+        self
+    }
+
+    /// How file space is made ready ahead of need. Default: [`Preallocate::Auto`].
+    pub fn preallocate(mut self, preallocate: Preallocate) -> Tuning {
+        self.preallocate = Some(preallocate);
+        self
+    }
+
+    /// How records are written to the segment files. Default for a new log: [`Fill::Mapped`] where
+    /// mapping is safe, [`Fill::Pwrite`] on filesystems where it is not.
+    pub fn fill(mut self, fill: Fill) -> Tuning {
+        self.fill = Some(fill);
+        self
+    }
+
+    /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of 4096, at
+    /// least one page. Default: 1 MiB, or a segment where that is less. In a framed log, space
+    /// further ahead is made ready for long records: 256 of them, up to 16 MiB.
+    ///
+    /// Of a text log this is the most, because other tools see what is ready as NULs behind the
+    /// text: it starts with 16 KiB, and doubles while that lasts for less than a millisecond. So a
+    /// mapped text log that is written slowly has 32 KiB of them at most, and none once it is
+    /// closed; one that is filled by [`Fill::Pwrite`] has none.
+    pub fn prefault_bytes(mut self, bytes: u64) -> Tuning {
+        self.prefault_bytes = Some(bytes);
+        self
+    }
+
+    /// Address space this process may use for mapped segments, in bytes. Default: 256 MiB. At
+    /// least one segment is always mapped, and one more for each append in progress at the same
+    /// moment; the log's length plays no part.
+    pub fn mapped_bytes_max(mut self, bytes: u64) -> Tuning {
+        self.mapped_bytes_max = Some(bytes);
+        self
+    }
+
+    /// Segments that may hold records which are not durable, in a [staged](Fill::Staged) log.
+    /// Default: 3, at least 2. The append that needs one more commits first, or gets the error that
+    /// [`on_stage_full`](Tuning::on_stage_full) chooses.
+    ///
+    /// What nobody can commit yet, because somebody is in the middle of an append before it, does
+    /// not count, nor does the room that a commit needs for itself. Belongs to this process: each
+    /// keeps to its own limit.
+    pub fn staged_segments_max(mut self, segments: u64) -> Tuning {
+        self.staged_segments_max = Some(segments);
+        self
+    }
+
+    /// What an append does when [`staged_segments_max`](Tuning::staged_segments_max) segments hold
+    /// records that are not durable. Default: [`OnStageFull::Commit`].
+    pub fn on_stage_full(mut self, answer: OnStageFull) -> Tuning {
+        self.on_stage_full = Some(answer);
+        self
+    }
+
+    /// How this process brings commit groups to the device, in a [staged](Fill::Staged) log.
+    /// Default: what was stored for this device
+    /// ([`CommitPath::store_chosen`](crate::CommitPath::store_chosen)), and else what is known of
+    /// it.
+    ///
+    /// # Durability
+    ///
+    /// A block that is smaller than the device's physical sector makes the device read, change and
+    /// write the sector. A power cut in the middle may destroy durable records beside those that
+    /// are written. The default never does that; this does what it is told. A block that the
+    /// filesystem does not take is made larger.
+    pub fn commit_path(mut self, path: CommitPath) -> Tuning {
+        self.commit_path = Some(path);
+        self
+    }
+
+    /// Bytes of log behind the checkpoint after which the next one is
+    /// [due](crate::Checkpoint::is_due). 0 is never, the default.
+    ///
+    /// The log makes no checkpoint by itself: only its user knows what to keep. It says when it is
+    /// time ([`Checkpoint::is_due`](crate::Checkpoint::is_due),
+    /// [`Checkpoint::event`](crate::Checkpoint::event)), so that neither the recovery nor
+    /// the log grows without limit. Counted from where the checkpoint lies, in bytes of log with
+    /// headers and padding, whoever wrote them. Belongs to this process. A text log has no
+    /// checkpoint, and nothing is ever due in it.
+    pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Tuning {
+        self.checkpoint_after_bytes = Some(bytes);
+        self
+    }
+
+    /// Where to find what was measured for the directory of a new log. Default: nowhere.
+    ///
+    /// `source` is asked when a log is created, with the path of its directory, which need not
+    /// exist; that of the crate `vellum-advice` finds the nearest `vellum.toml` above:
+    /// `Tuning::new().advice_from(vellum_advice::nearest)`. Its error is that of opening.
+    ///
+    /// The advice is taken whole: its `wal` for a log that would be staged, its `log` for any
+    /// other. It fills in what the program did not say. A value that does not go with what the
+    /// program says is passed over, such as recycled files for a text log; and so is
+    /// [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
+    /// changed, and the source is not asked.
+    pub fn advice_from(mut self, source: AdviceSource) -> Tuning {
+        self.advice_from = Some(source);
+        self
+    }
+
+    /// This, and what `other` says of what is left out here.
+    pub(crate) fn or(self, other: Tuning) -> Tuning {
+        Tuning {
+            segment_capacity_bytes: self.segment_capacity_bytes.or(other.segment_capacity_bytes),
+            preallocate: self.preallocate.or(other.preallocate),
+            fill: self.fill.or(other.fill),
+            prefault_bytes: self.prefault_bytes.or(other.prefault_bytes),
+            mapped_bytes_max: self.mapped_bytes_max.or(other.mapped_bytes_max),
+            staged_segments_max: self.staged_segments_max.or(other.staged_segments_max),
+            on_stage_full: self.on_stage_full.or(other.on_stage_full),
+            commit_path: self.commit_path.or(other.commit_path),
+            checkpoint_after_bytes: self.checkpoint_after_bytes.or(other.checkpoint_after_bytes),
+            advice_from: self.advice_from.or(other.advice_from),
+        }
+    }
+}
