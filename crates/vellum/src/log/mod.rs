@@ -104,7 +104,7 @@ impl Log {
     /// Whether the log is still at its path.
     #[cfg(any(feature = "log", feature = "tracing"))]
     pub(crate) fn is_in_place(&self) -> bool {
-        self.core.require_place().is_ok()
+        state::place::require(&self.core).is_ok()
     }
 
     /// What opening the log had to recover, if it was this process that had to.

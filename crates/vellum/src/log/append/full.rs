@@ -22,9 +22,8 @@ use crate::log::append::{Append, Appender};
 use crate::log::commit::Commit;
 use crate::log::keep::retention;
 use crate::log::repair::pad;
-use crate::log::state::busy::Busy;
 use crate::log::state::holds::HoldKind;
-use crate::log::state::wait;
+use crate::log::state::{place, poison, wait};
 use crate::shared::full::Way;
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -103,8 +102,8 @@ impl Append<'_> {
         if way == Way::Shut {
             check_len(len)?;
             self.core.attachment()?;
-            self.core.check_poison()?;
-            self.core.check_place()?;
+            poison::check(self.core)?;
+            place::check(self.core)?;
             return Ok(self.drop_record());
         }
         match self.append_once(parts) {
@@ -132,7 +131,7 @@ impl Append<'_> {
     /// it chose to commit.
     pub(crate) fn with_space<T>(self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let words = &self.core.words().full;
-        let until = self.core.deadline();
+        let until = wait::deadline(self.core);
         loop {
             let seen = words.removals();
             match attempt() {
@@ -173,7 +172,7 @@ impl Append<'_> {
         let len = text.len;
         let writer = self.core.writer()?;
         let words = &self.core.words().full;
-        let busy = Busy::of(writer);
+        let busy = writer.busy();
         let _held = writer.hold(HoldKind::DropLine, &busy)?;
         Appender::of(writer).finish_telling()?;
         let (told, dropped) = (words.told(), words.dropped());

@@ -9,9 +9,9 @@ use crate::log::append::{Append, Appender};
 use crate::log::layout::limits;
 use crate::log::repair::pad::Reason;
 use crate::log::state::attachment::LocalSlot;
-use crate::log::state::busy;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
+use crate::log::state::{busy, place, poison};
 use crate::segment::file::ReadSegment;
 use crate::shared::exclusive::Taken;
 use crate::shared::tail_word::Range;
@@ -56,8 +56,8 @@ impl<'a> Reservation<'a> {
         }
         Append::of(core).tell_of_drops()?;
         let writer = core.writer()?;
-        core.check_poison()?;
-        core.check_place()?;
+        poison::check(core)?;
+        place::check(core)?;
         if core.has_mapping() && total > core.capacity() {
             limits::check_size_limit(core)?;
         }
@@ -66,7 +66,7 @@ impl<'a> Reservation<'a> {
         // segment are in no single mapping.
         let is_mapped = core.has_mapping() && total <= core.capacity();
         let placement = Appender::of(writer).reserve(&mut slot, total, is_mapped);
-        let placement = placement.map_err(|error| core.explain(error))?;
+        let placement = placement.map_err(|error| place::explain(core, error))?;
         core.check_region()?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
         let check = Some(core.codec.check(placement.at, (envelope_len + len) as u32));

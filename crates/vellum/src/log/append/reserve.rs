@@ -25,7 +25,7 @@
 use crate::log::append::{Append, Appender};
 use crate::log::layout::text::TextSpace;
 use crate::log::layout::{self, limits};
-use crate::log::ready::RoomMaker;
+use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{Later, LocalSlot};
 use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -79,7 +79,7 @@ impl Append<'_> {
             }
             layout::allocate_to(&prepare, Lsn::new(allocated + 1), 0)?;
             *made += 1;
-            if self.core.goes_in_steps() {
+            if space::goes_in_steps(self.core) {
                 // What is prepared on purpose is there whole.
                 let first = Lsn::new(allocated);
                 self.core.preparer().allocate(

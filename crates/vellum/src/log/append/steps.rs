@@ -13,7 +13,7 @@ use crate::log::keep::retention;
 use crate::log::layout::{self, limits};
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{Later, LocalSlot};
-use crate::log::state::busy;
+use crate::log::state::{busy, place, poison, wakeup};
 use crate::shared::event_count;
 use crate::shared::tail_word::{self, Range};
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -100,13 +100,13 @@ impl Append<'_> {
     ) -> Result<Lsn> {
         let writer = self.core.writer()?;
         let appender = Appender::of(writer);
-        self.core.check_poison()?;
+        poison::check(self.core)?;
         let mut slot = appender.take_slot()?;
         if !is_mapped && self.core.has_mapping() {
             limits::check_size_limit(self.core)?;
         }
         let turn = layout::write_in_order(writer);
-        let reserved = match self.core.glance(&mut slot.glance) {
+        let reserved = match place::check_sometimes(self.core, &mut slot.glance) {
             Ok(()) => appender.reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
         };
@@ -165,7 +165,7 @@ impl Appender<'_> {
         let core = self.writer.core;
         tail_word::publish(core.words(), slot.index);
         if event_count::notify(&core.words().event_count, self.writer.attachment.is_registered) {
-            core.wake_pollers();
+            wakeup::wake_pollers(core);
         }
         self.end_use(slot);
     }
@@ -194,7 +194,7 @@ impl Appender<'_> {
     #[cold]
     fn refused(self, slot: &mut LocalSlot, error: Error) -> Error {
         self.end_use(slot);
-        self.writer.core.explain(error)
+        place::explain(self.writer.core, error)
     }
 
     /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.

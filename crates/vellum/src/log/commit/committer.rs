@@ -13,6 +13,7 @@ use rustix::io;
 use crate::error::OsResult;
 use crate::log::commit::Commit;
 use crate::log::state::core::Core;
+use crate::log::state::poison;
 use crate::shared::commit;
 use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -169,7 +170,7 @@ impl Completion {
         } else if let Some(error) = self.request.failure.get() {
             Some(Err(error.clone()))
         } else if commit::is_poisoned(words) {
-            Some(Err(self.core.poisoned()))
+            Some(Err(poison::error(&self.core)))
         } else {
             None
         }

@@ -23,6 +23,7 @@ use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::log::append::Appender;
 use crate::log::commit::{Commit, Leader};
+use crate::log::ready::stage;
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME};
@@ -236,7 +237,7 @@ impl Leader<'_> {
         let liveness = self.writer.liveness();
         commit::finish(&core.words().commits, self.writer.attachment.me(), &liveness, batch, until);
         wakeup::notify_durable(core);
-        core.retire_stages();
+        stage::retire(core);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::log::open::reading;
 use crate::log::state::core::Core;
-use crate::log::state::wait;
+use crate::log::state::{poison, wait};
 use crate::shared::{commit, event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -27,14 +27,14 @@ pub(crate) fn wait_durable(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>
     let mut core = Arc::clone(core);
     loop {
         // Looked at first: what was durable before the failure is no failure.
-        let poison = core.check_poison();
+        let poison = poison::check(&core);
         if commit::durable(&core.words().commits) > lsn {
             return Ok(());
         }
         poison?;
         check_exists(&core, lsn)?;
         if wait::is_over(until) {
-            return Err(core.not_durable_yet(lsn));
+            return Err(wait::not_durable_yet(&core, lsn));
         }
         sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
         core = reading::taken_up(&core).unwrap_or(core);

@@ -13,8 +13,7 @@ use crate::log::commit::record::Sealed;
 use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
 use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
-use crate::log::state::busy::Busy;
-use crate::log::state::{wait, wakeup};
+use crate::log::state::{place, poison, wait, wakeup};
 use crate::shared::commit::{self, Sealer, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
@@ -54,7 +53,7 @@ impl Patience {
 impl Commit<'_> {
     /// Makes the record at `lsn`, and everything before it, durable.
     pub(crate) fn commit(self, lsn: Lsn) -> Result<()> {
-        self.commit_to(self.end_of_commit(lsn)?).map_err(|error| self.core.explain(error))
+        self.commit_to(self.end_of_commit(lsn)?).map_err(|error| place::explain(self.core, error))
     }
 
     /// Up to where the log must be durable for the record at `lsn` to be.
@@ -79,7 +78,7 @@ impl Commit<'_> {
 
     /// Makes everything before `end` durable.
     pub(crate) fn commit_to(self, end: Lsn) -> Result<()> {
-        self.commit_until(end, self.core.deadline())
+        self.commit_until(end, wait::deadline(self.core))
     }
 
     /// Makes everything before `end` durable, waiting for others no longer than `until`; sets
@@ -103,8 +102,8 @@ impl Commit<'_> {
             match commit::next_step(words, end, self.core.commits.block, self.core.commits.lanes())
             {
                 Step::Done => return Ok(()),
-                Step::Poisoned => return Err(self.core.poisoned()),
-                _ if wait::is_over(until) => return Err(self.core.commit_timed_out(end)),
+                Step::Poisoned => return Err(poison::error(self.core)),
+                _ if wait::is_over(until) => return Err(wait::commit_timed_out(self.core, end)),
                 Step::Lead => Leader::of(writer)
                     .lead(end, &mut patience)
                     .inspect_err(|_| commit::pass_on(words))?,
@@ -144,7 +143,7 @@ impl<'a> Leader<'a> {
     /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
     pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
         let core = self.writer.core;
-        let (until, busy) = (patience.until, Busy::of(self.writer));
+        let (until, busy) = (patience.until, self.writer.busy());
         let sealer = self.writer.sealer(until, &busy)?;
         // Somebody else may have been faster, which is as good.
         let Some(start) = sealer.next_start(core.commits.block, core.commits.lanes()) else {
@@ -218,7 +217,7 @@ impl<'a> Leader<'a> {
         if !core.geometry.layout.has_commit_records() {
             return Ok(());
         }
-        let busy = Busy::of(self.writer);
+        let busy = self.writer.busy();
         let sealer = self.writer.sealer(until, &busy)?;
         // Whoever is on the way now writes one.
         let Some(start) = sealer.next_start(core.commits.block, core.commits.lanes()) else {
@@ -237,11 +236,11 @@ impl<'a> Leader<'a> {
         if !self.writer.core.geometry.layout.has_commit_records() {
             return Commit::of(self.writer.core).commit_all().map(drop);
         }
-        let until = self.writer.core.deadline();
+        let until = wait::deadline(self.writer.core);
         loop {
-            self.writer.core.check_poison()?;
+            poison::check(self.writer.core)?;
             // The lock goes before anything is waited for.
-            let busy = Busy::of(self.writer);
+            let busy = self.writer.busy();
             let sealed = self.write_seal(&self.writer.sealer(until, &busy)?)?;
             drop(busy);
             match sealed {
@@ -265,7 +264,7 @@ impl<'a> Leader<'a> {
 
     /// Does what others were about to do and will not: they died, or have handed it back.
     fn finish_for_others(self, until: Until) -> Result<()> {
-        let (liveness, busy) = (self.writer.liveness(), Busy::of(self.writer));
+        let (liveness, busy) = (self.writer.liveness(), self.writer.busy());
         let Ok(sealer) = self.writer.sealer(until, &busy) else { return Ok(()) };
         let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
         let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));

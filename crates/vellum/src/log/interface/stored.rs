@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::format::identity::Meaning;
+use crate::log::state::identity;
 use crate::log::{Log, Reader};
 use crate::shared::primitive::Ordering;
 use crate::{LogId, Lsn, Position, Result};
@@ -36,7 +37,7 @@ impl Log {
     ///
     /// [`Unsupported`](crate::ErrorKind::Unsupported) in a log without an [id](Log::id).
     pub fn position(&self, lsn: Lsn) -> Result<Position> {
-        self.core.position(self.epoch(), lsn)
+        identity::position(&self.core, self.epoch(), lsn)
     }
 
     /// A reader that starts with the record that `position` was taken for, which is the same record

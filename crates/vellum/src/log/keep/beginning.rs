@@ -8,8 +8,8 @@ use crate::error::OsResult;
 use crate::format::segment::SegmentHeader;
 use crate::log::append::{Append, Appender};
 use crate::log::state::core::Core;
-use crate::log::state::prepare_lock::Prepare;
-use crate::log::state::writer::Writer;
+use crate::log::state::poison;
+use crate::log::state::writer::{Prepare, Writer};
 use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::{Lsn, Result, sys};
@@ -27,7 +27,7 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
     {
         // Before files go that a power cut would otherwise be missed for.
         let synced = sys::file::sync_data(segment.fd());
-        core.heed_sync(synced.or_unsynced("sync the segment", &segment.path))?;
+        poison::heed_sync(core, synced.or_unsynced("sync the segment", &segment.path))?;
     }
     let removed = remove_files(writer, begin);
     Appender::of(writer).forget_gone();

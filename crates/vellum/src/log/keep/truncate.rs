@@ -23,12 +23,12 @@ use crate::log::open::wipe;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
+use crate::log::ready::stage;
 use crate::log::repair::presence::Presence;
-use crate::log::state::busy::Busy;
 use crate::log::state::control::{overwrite_geometry, stored_geometry};
 use crate::log::state::core::Core;
-use crate::log::state::wakeup;
 use crate::log::state::writer::Writer;
+use crate::log::state::{identity, poison, wait, wakeup};
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::shared::tail_word::{self, TailWord};
@@ -37,12 +37,12 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Drops the record at `from` and everything behind it.
 pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let writer = core.writer()?;
-    core.check_poison()?;
+    poison::check(core)?;
     Commit::of(core).commit_all()?;
     check(core, from)?;
     // Before the gate and the other locks, as who changes a cursor takes it.
     let _cursors = CursorWriter::of(writer).lock_cursors()?;
-    let answer = writer.alone(|| {
+    let answer = Presence::of(writer).alone(|| {
         let mut is_half_done = false;
         let answer = cut(writer, from, &mut is_half_done);
         if let Err(error) = &answer
@@ -59,8 +59,8 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
 fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let core = writer.core;
     // In this order: who seals has the lock first and takes a slot then.
-    let busy = Busy::of(writer);
-    let sealer = writer.sealer(core.deadline(), &busy)?;
+    let busy = writer.busy();
+    let sealer = writer.sealer(wait::deadline(core), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
     let before = tail_word::load(words);
@@ -76,12 +76,12 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let begin_next_epoch = || {
         // The new end first: who begins to read in the next epoch must find nothing of what goes.
         end_at(TailWord::new(from, 0));
-        core.rewind(from)
+        identity::rewind(core, from)
     };
     let wiped = note(from.get())
         .and_then(|()| begin_next_epoch())
         .and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
-    let wiped = core.heed_sync(wiped);
+    let wiped = poison::heed_sync(core, wiped);
     if wiped.is_err() {
         if !*is_half_done {
             end_at(before);
@@ -96,7 +96,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let is_there = Listing::read(&core.dir)?.get(active).is_some();
     words.cut(from, if is_there { core.segment_end(from) } else { active });
     TextSpace::of(&prepare).point_to_newest();
-    core.join_stage_anew()?;
+    stage::join_anew(core)?;
     CursorFile::of(core).clamp_cursors(from)?;
     note(0)?;
     *is_half_done = false;
@@ -142,14 +142,4 @@ fn in_use(core: &Core) -> Error {
     let message = "cannot truncate the log while others use it, or an append is in progress; \
                    let them end first";
     Error::new(ErrorKind::Busy, message).at_path(&core.dir)
-}
-
-impl Writer<'_> {
-    /// Runs `act` while no other process is attached, nor can be; `None` where one is.
-    pub(crate) fn alone<T>(self, act: impl FnOnce() -> Result<Option<T>>) -> Result<Option<T>> {
-        let Some(gate) = Presence::of(self).enter_gate_alone()? else { return Ok(None) };
-        let answer = act();
-        Presence::of(self).leave_gate(gate)?;
-        answer
-    }
 }

@@ -11,8 +11,7 @@ use crate::log::layout::text::write_lock::Turn;
 use crate::log::layout::text::{TextSpace, TextWriter};
 use crate::log::ready::RoomMaker;
 use crate::log::state::attachment::{Later, Space};
-use crate::log::state::prepare_lock::Prepare;
-use crate::log::state::writer::Writer;
+use crate::log::state::writer::{Prepare, Writer};
 use crate::shared::tail_word::Grant;
 use crate::{Layout, Lsn, Result};
 

@@ -20,7 +20,7 @@ use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::retention;
-use crate::log::layout::text::{self, TextWriter};
+use crate::log::layout::text::{self, TextWriter, policy};
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
     Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
@@ -39,8 +39,8 @@ use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::state::positions::{Access, Evidence, Loss, epoch_of};
-use crate::log::state::rewrite;
 use crate::log::state::watch::Watch;
+use crate::log::state::{poison, rewrite};
 use crate::options::policy::PolicyUpdate;
 use crate::shared::region::Region;
 use crate::shared::{commit, tail_word};
@@ -164,11 +164,11 @@ impl Entered {
         let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
         core.leave = leave::detach;
         (core.opened.recovery, core.opened.advice) = (recovery, advice);
-        core.take_identity(identity);
+        identity::take(&mut core, identity);
         core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
         core.check_words()?;
         core.check_begin()?;
-        core.join_stage(self.is_first)?;
+        stage::join(&core, self.is_first)?;
         if self.is_first {
             residence::mark(&control);
         }
@@ -194,10 +194,10 @@ impl Entered {
 
 /// What a participant does first: it joins the policy, tidies up and makes space ready.
 fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
-    core.writer()?.join_policy(policy)?;
+    policy::join(core.writer()?, policy)?;
     TextWriter::of(core.writer()?).check_link();
     pad::repair_with_space(core.writer()?)?;
-    core.check_poison()?;
+    poison::check(core)?;
     #[cfg(feature = "zstd")]
     text::TextLog::of(core).remove_unfinished_compression();
     retention::tidy(core.writer()?);

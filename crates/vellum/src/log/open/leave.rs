@@ -9,6 +9,7 @@ use crate::log::repair::{pad, shrink};
 use crate::log::state::attachment::Attachment;
 use crate::log::state::core::Core;
 use crate::log::state::gate::Gate;
+use crate::log::state::place;
 use crate::log::state::writer::Writer;
 use crate::shared::participants;
 
@@ -24,7 +25,7 @@ pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
         drop(attachment.presence().take());
         let is_alone = gate.is_soon_alone(|| Presence::of(writer).has_company()) == Ok(true);
         // Another log may have taken the place; its files are not ours.
-        if is_alone && core.has_own_files() {
+        if is_alone && place::has_own_files(core) {
             // An error leaves what is not durable in the stage, or a longer file.
             let _ = Leader::of(writer).end_commits();
             let _ = shrink::to_data(writer);

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
+use crate::log::layout::text::policy;
 use crate::log::open::create::check_not_restoring;
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::{recover, trust};
@@ -67,11 +68,11 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
         }
     };
     let mut core = core(dir, options, geometry, filesystem, rights, region);
-    core.take_identity(identity);
+    identity::take(&mut core, identity);
     core.watch.tail_word = tail_word.unwrap_or_default();
     core.check_words()?;
     core.check_begin()?;
-    core.check_policy(&options.policy)?;
+    policy::check(&core, &options.policy)?;
     Ok(core)
 }
 
@@ -92,7 +93,7 @@ fn with_words(before: &Core) -> Option<Core> {
     let options = Options::default().read_only(true);
     let mut core =
         core(dir, &options, geometry, before.ready.filesystem, before.ready.rights, region);
-    core.take_identity(identity::load(dir, Some(&control)).ok()?.identity);
+    identity::take(&mut core, identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
     let id = |core: &Core| core.opened.identity.as_ref().map(|identity| identity.id);
     (id(before).is_none() || id(before) == id(&core)).then_some(core)

@@ -14,10 +14,12 @@ use std::time::Duration;
 
 use rustix::fs::{self, FileType};
 
+use crate::log::layout::text::policy;
 use crate::log::open::enter;
 use crate::log::state::core::Core;
+use crate::log::state::identity;
 use crate::log::state::names::LOCK_NAME;
-use crate::log::state::removal::Found;
+use crate::log::state::place::{self, Found};
 use crate::log::state::watch::Files;
 use crate::options::policy::PolicyUpdate;
 use crate::sys::clock;
@@ -31,36 +33,34 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes of the longest name that Linux takes.
 const NAME_LEN_MAX: usize = 255;
 
-impl Core {
-    /// Whether the directory is at its path, and `lock` is gone.
-    fn is_half_removed(&self) -> bool {
-        let is_gone = |files: Files| self.found(LOCK_NAME, files.lock) == Found::Nothing;
-        self.watch.files.is_some_and(is_gone) && self.dir.is_at_path()
-    }
+/// Whether the directory is at its path, and `lock` is gone.
+fn is_half_removed(core: &Core) -> bool {
+    let is_gone = |files: Files| place::found(core, LOCK_NAME, files.lock) == Found::Nothing;
+    core.watch.files.is_some_and(is_gone) && core.dir.is_at_path()
+}
 
-    /// Gives what is left of this log at its path another name. What cannot be renamed stays: then
-    /// opening tells what is wrong.
-    fn make_way(&self) {
-        if !self.is_half_removed() {
-            return;
-        }
-        let Ok(_lock) = self.dir.lock() else { return };
-        if !self.is_half_removed() {
-            return;
-        }
-        let path = self.dir.absolute_path();
-        let is_directory = fs::lstat(path)
-            .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Directory);
-        let Some(name) = path.file_name().filter(|_| is_directory) else { return };
-        let mark = format!(".removed-{}-{}", clock::seconds(), std::process::id());
-        let kept = name.as_bytes().len().min(NAME_LEN_MAX - mark.len());
-        let mut aside = OsStr::from_bytes(&name.as_bytes()[..kept]).to_os_string();
-        aside.push(mark);
-        let aside = path.with_file_name(aside);
-        if fs::rename(path, &aside).is_ok() {
-            // Goes if there is nothing in it.
-            let _ = fs::rmdir(&aside);
-        }
+/// Gives what is left of this log at its path another name. What cannot be renamed stays: then
+/// opening tells what is wrong.
+fn make_way(core: &Core) {
+    if !is_half_removed(core) {
+        return;
+    }
+    let Ok(_lock) = core.dir.lock() else { return };
+    if !is_half_removed(core) {
+        return;
+    }
+    let path = core.dir.absolute_path();
+    let is_directory =
+        fs::lstat(path).is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Directory);
+    let Some(name) = path.file_name().filter(|_| is_directory) else { return };
+    let mark = format!(".removed-{}-{}", clock::seconds(), std::process::id());
+    let kept = name.as_bytes().len().min(NAME_LEN_MAX - mark.len());
+    let mut aside = OsStr::from_bytes(&name.as_bytes()[..kept]).to_os_string();
+    aside.push(mark);
+    let aside = path.with_file_name(aside);
+    if fs::rename(path, &aside).is_ok() {
+        // Goes if there is nothing in it.
+        let _ = fs::rmdir(&aside);
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn reopen(core: &Core) -> Result<Core> {
         }
         match open_once(core, makes, turn + 1 == TRIES) {
             // Others may have removed or renamed what was being opened.
-            Ok(mut opened) => match opened.require_place() {
+            Ok(mut opened) => match place::require(&opened) {
                 Ok(()) => {
                     opened.choices.options.clone_from(&core.choices.options);
                     return Ok(opened);
@@ -91,7 +91,7 @@ pub(crate) fn reopen(core: &Core) -> Result<Core> {
 
 fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<Core> {
     if makes {
-        core.make_way();
+        make_way(core);
     }
     let path = core.dir.absolute_path();
     match enter::open(path, &joining(core)) {
@@ -148,12 +148,14 @@ fn making(core: &Core) -> Options {
         mode: core.choices.options.mode.or(Some(core.ready.rights.mode)),
         create: Create::New,
         needs_lock: false,
-        application_tag: core.identity().map(|identity| identity.tag).filter(|tag| *tag != 0),
+        application_tag: identity::current(core)
+            .map(|identity| identity.tag)
+            .filter(|tag| *tag != 0),
         policy: match geometry.layout.rotates() {
-            true => PolicyUpdate::of(core.policy()),
+            true => PolicyUpdate::of(policy::of(core)),
             false => PolicyUpdate {
-                retain_bytes: core.policy().retain_bytes,
-                retain_age: core.policy().retain_age,
+                retain_bytes: policy::of(core).retain_bytes,
+                retain_age: policy::of(core).retain_age,
                 ..PolicyUpdate::default()
             },
         },

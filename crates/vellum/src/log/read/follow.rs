@@ -8,6 +8,7 @@ use crate::log::read::reader::Reader;
 use crate::log::read::record::Record;
 use crate::log::repair::sight::Sight;
 use crate::log::state::holds::{self, Hold, ProcessState};
+use crate::log::state::poison;
 use crate::shared::participants::Standing;
 use crate::shared::{event_count, tail_word};
 
@@ -106,6 +107,6 @@ impl Reader {
 
     /// The error of a log that will have nothing more for a durable reader.
     pub(crate) fn poison(&self) -> Result<()> {
-        if self.is_durable { self.core.check_poison() } else { Ok(()) }
+        if self.is_durable { poison::check(&self.core) } else { Ok(()) }
     }
 }

@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 
 use crate::escape::escaped;
 use crate::format::utc;
+use crate::log::layout::text::policy;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
@@ -161,7 +162,7 @@ fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Ga
 /// the next segment.
 fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
     let len = to.get().saturating_sub(from.get());
-    match core.policy().rotate_bytes.filter(|_| core.geometry.layout.rotates()) {
+    match policy::of(core).rotate_bytes.filter(|_| core.geometry.layout.rotates()) {
         Some(limit) => {
             let files = len.div_ceil(core.capacity());
             let before = from.get() - core.segment_of(from).get();

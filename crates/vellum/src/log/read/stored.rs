@@ -10,12 +10,13 @@ use crate::log::read::reader::{Reader, not_a_start, truncated};
 use crate::log::read::window::Window;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
+use crate::log::state::identity;
 use crate::{Lsn, Position, Result};
 
 impl Reader {
     /// A reader at a stored position.
     pub(crate) fn at(core: Arc<Core>, position: Position, meaning: Meaning) -> Result<Reader> {
-        let (lsn, epoch) = core.resolve(position, meaning)?;
+        let (lsn, epoch) = identity::resolve(&core, position, meaning)?;
         let mut reader = Reader::new(core, lsn)?;
         // What is rewound from now on is noticed as by any reader.
         reader.epoch = epoch;
@@ -53,7 +54,7 @@ impl Reader {
     ///
     /// [`Unsupported`](crate::ErrorKind::Unsupported) in a log without an [id](crate::Log::id).
     pub fn position_of(&self, lsn: Lsn) -> Result<Position> {
-        self.core.position(self.epoch, lsn)
+        identity::position(&self.core, self.epoch, lsn)
     }
 
     /// Notices that the log was truncated since it was last looked at, although it may have grown
@@ -61,11 +62,11 @@ impl Reader {
     pub(crate) fn check_epoch(&mut self) -> Result<()> {
         let core = &self.core;
         core.check_region()?;
-        if core.live_epoch() == self.epoch {
+        if identity::live_epoch(core) == self.epoch {
             return Ok(());
         }
         let (id, lsn) = (core.opened.identity.as_ref().map(|identity| identity.id), self.position);
-        let Some((log, now)) = id.zip(core.identity()) else { return Ok(()) };
+        let Some((log, now)) = id.zip(identity::current(core)) else { return Ok(()) };
         let position = Position { log, epoch: self.epoch, lsn };
         if let Err(error) = now.resolve(position, Meaning::Next) {
             return Err(truncated(core, lsn, error.lsn().unwrap_or(lsn)));

@@ -5,7 +5,7 @@ pub(crate) mod preparing;
 pub(crate) mod space;
 pub(crate) mod stage;
 
-use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::writer::Prepare;
 
 /// A participant that makes room, while it holds the prepare lock.
 #[derive(Clone, Copy)]

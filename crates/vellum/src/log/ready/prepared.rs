@@ -9,9 +9,10 @@
 use crate::error::OsResult;
 use crate::log::append::Append;
 use crate::log::ready::RoomMaker;
-use crate::log::state::busy::Busy;
+use crate::log::repair::presence::Presence;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
+use crate::log::state::{poison, wait};
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Result};
 
@@ -56,8 +57,8 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
     if most == 0 || core.geometry.layout.names_have_times() {
         return Ok(0);
     }
-    core.check_poison()?;
-    writer.alone(|| release_alone(writer, most))?.ok_or_else(|| in_use(core))
+    poison::check(core)?;
+    Presence::of(writer).alone(|| release_alone(writer, most))?.ok_or_else(|| in_use(core))
 }
 
 /// The same, where nobody else has the log open; `None` where a thread of this process is in the
@@ -65,8 +66,8 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
 fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     let core = writer.core;
     // In this order: who seals has the lock first and takes a slot then.
-    let busy = Busy::of(writer);
-    let sealer = writer.sealer(core.deadline(), &busy)?;
+    let busy = writer.busy();
+    let sealer = writer.sealer(wait::deadline(core), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
     let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };

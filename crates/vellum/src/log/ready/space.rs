@@ -10,8 +10,9 @@
 use crate::format::control::Geometry;
 use crate::format::frame::HEADER_LEN;
 use crate::log::layout::limits;
-use crate::log::ready::RoomMaker;
+use crate::log::ready::{RoomMaker, stage};
 use crate::log::state::core::Core;
+use crate::log::state::{place, poison};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::segment::stage::Stage;
@@ -38,46 +39,44 @@ impl Room {
     }
 }
 
-impl Core {
-    /// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
-    fn step_end(&self, at: u64) -> u64 {
-        let step = (at % self.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
-        let segment_end = self.segment_end(Lsn::new(at)).get();
-        (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
-    }
+/// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
+fn step_end(core: &Core, at: u64) -> u64 {
+    let step = (at % core.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+    let segment_end = core.segment_end(Lsn::new(at)).get();
+    (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
+}
 
-    /// How far to make ready in one go from `ready` on: a window, within a segment.
-    fn ready_limit(&self, ready: u64) -> u64 {
-        let segment_end = self.segment_end(Lsn::new(ready)).get();
-        if !self.needs_zeros() {
-            return segment_end;
-        }
-        let window = limits::window(self);
-        let window = window.min(self.ready.pieces.window_max());
-        // Windows are counted in the file, so that the page cache can take them in large folios.
-        let header_len = self.geometry.layout.file_header_len();
-        let offset = header_len + ready % self.capacity();
-        let window_end = ready + window - offset % window;
-        window_end.min(segment_end)
+/// How far to make ready in one go from `ready` on: a window, within a segment.
+fn ready_limit(core: &Core, ready: u64) -> u64 {
+    let segment_end = core.segment_end(Lsn::new(ready)).get();
+    if !needs_zeros(core) {
+        return segment_end;
     }
+    let window = limits::window(core);
+    let window = window.min(core.ready.pieces.window_max());
+    // Windows are counted in the file, so that the page cache can take them in large folios.
+    let header_len = core.geometry.layout.file_header_len();
+    let offset = header_len + ready % core.capacity();
+    let window_end = ready + window - offset % window;
+    window_end.min(segment_end)
+}
 
-    /// Whether a file that grows and goes on at `start` will have no record behind `end`.
-    fn ends_file(&self, start: Lsn, end: Lsn) -> bool {
-        let limit = self.segment_of(start).get() + limits::limit_at(self, start);
-        self.commits.stage.is_none() && end.get() >= limit
-    }
+/// Whether a file that grows and goes on at `start` will have no record behind `end`.
+fn ends_file(core: &Core, start: Lsn, end: Lsn) -> bool {
+    let limit = core.segment_of(start).get() + limits::limit_at(core, start);
+    core.commits.stage.is_none() && end.get() >= limit
+}
 
-    /// Whether segments get their blocks in steps.
-    pub(crate) fn goes_in_steps(&self) -> bool {
-        let Geometry { layout, preallocate, fill, .. } = self.geometry;
-        knowledge::goes_in_steps(layout, preallocate, fill)
-    }
+/// Whether segments get their blocks in steps.
+pub(crate) fn goes_in_steps(core: &Core) -> bool {
+    let Geometry { layout, preallocate, fill, .. } = core.geometry;
+    knowledge::goes_in_steps(layout, preallocate, fill)
+}
 
-    pub(crate) fn needs_zeros(&self) -> bool {
-        // A stage has no blocks before it is written, whatever its segment has.
-        self.has_mapping()
-            && (self.commits.stage.is_some() || self.geometry.preallocate != Preallocate::Zeros)
-    }
+pub(crate) fn needs_zeros(core: &Core) -> bool {
+    // A stage has no blocks before it is written, whatever its segment has.
+    core.has_mapping()
+        && (core.commits.stage.is_some() || core.geometry.preallocate != Preallocate::Zeros)
 }
 
 impl RoomMaker<'_> {
@@ -85,7 +84,7 @@ impl RoomMaker<'_> {
     pub(crate) fn make_room(self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
         let words = self.prepare.writer.core.words();
         let at = end.get() - len;
-        let needs_zeros = self.prepare.writer.core.needs_zeros();
+        let needs_zeros = needs_zeros(self.prepare.writer.core);
         if self.prepare.writer.core.geometry.layout.ends_with_records() && at > tail.get() {
             // What is skipped needs no zeros, and nobody may store there: it is cut off.
             let ready = match (is_ready, needs_zeros) {
@@ -101,17 +100,17 @@ impl RoomMaker<'_> {
             && needs_zeros
             && !self.prepare.writer.attachment.is_discouraged(tail)
         {
-            self.prepare.writer.core.check_stage_room(end)?;
+            stage::check_room(self.prepare.writer.core, end)?;
             return self.make_unzeroed_room(stage, len);
         }
         // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
         // stage has blocks only where it is ready.
         if is_ready || !needs_zeros || self.prepare.writer.core.commits.stage.is_some() {
-            self.prepare.writer.core.check_stage_room(end)?;
+            stage::check_room(self.prepare.writer.core, end)?;
             self.make_ready_to(end)?;
             return Ok(Room::to(self.prepare.writer.core.ready_end().get()));
         }
-        if self.prepare.writer.core.goes_in_steps() {
+        if goes_in_steps(self.prepare.writer.core) {
             self.allocate_from(self.prepare.writer.core.ready_end().max(tail).get(), end.get())?;
         }
         Ok(Room::to(words.allocated_end()))
@@ -133,7 +132,7 @@ impl RoomMaker<'_> {
             core.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
             Ok(limit)
         };
-        let limit = core.step_end(at);
+        let limit = step_end(core, at);
         // Where the disk is full, or the process at its limit, there may be room for less.
         allocate(limit)
             .or_else(|_| allocate((at + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
@@ -147,10 +146,10 @@ impl RoomMaker<'_> {
         let mut next = allocated;
         if next < end.get() {
             // No files for a log that is gone: another one may have taken its place.
-            core.require_place()?;
+            place::require(core)?;
         }
         while next < end.get() {
-            if let Err(error) = core.heed_sync(core.preparer().create(Lsn::new(next))) {
+            if let Err(error) = poison::heed_sync(core, core.preparer().create(Lsn::new(next))) {
                 // A record longer than the disk has room for must not eat the room there is.
                 self.unallocate(allocated, next);
                 return Err(error);
@@ -177,7 +176,7 @@ impl RoomMaker<'_> {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.
-        core.heed_sync(core.preparer().begin(2 * share))
+        poison::heed_sync(core, core.preparer().begin(2 * share))
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
@@ -206,15 +205,15 @@ impl RoomMaker<'_> {
                 self.make_stage_at(stage, ready)?;
             }
             let begin = ready;
-            ready = match core.needs_zeros() {
+            ready = match needs_zeros(core) {
                 true => self.write_window(ready)?,
-                false if core.goes_in_steps() => self.allocate_step(ready)?,
-                false => core.ready_limit(ready),
+                false if goes_in_steps(core) => self.allocate_step(ready)?,
+                false => ready_limit(core, ready),
             };
             words.raise_ready_end(ready);
             self.prepare.wake_waiters();
             // What is staged is to be dropped, not written.
-            if core.needs_zeros() && core.commits.stage.is_none() {
+            if needs_zeros(core) && core.commits.stage.is_none() {
                 core.ready.pace.spend(ready - begin);
             }
         }
@@ -232,7 +231,7 @@ impl RoomMaker<'_> {
 
     /// Writes a window of zeros at `ready`; returns its end.
     fn write_window(self, ready: u64) -> Result<u64> {
-        self.write_zeros_to(ready, self.prepare.writer.core.ready_limit(ready))
+        self.write_zeros_to(ready, ready_limit(self.prepare.writer.core, ready))
     }
 
     /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
@@ -246,14 +245,14 @@ impl RoomMaker<'_> {
         let write = |limit: u64| {
             let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
             self.prepare.writer.core.preparer().write_zeros(&path, begin, end)?;
-            if self.prepare.writer.core.ends_file(begin, end) {
+            if ends_file(self.prepare.writer.core, begin, end) {
                 self.prepare.writer.core.preparer().free_behind(&path, end);
             }
             Ok(limit)
         };
         match write(limit) {
             // Where the disk is full, or the process at its limit, there may be room for less.
-            Err(_) if self.prepare.writer.core.goes_in_steps() => {
+            Err(_) if goes_in_steps(self.prepare.writer.core) => {
                 write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
             }
             answer => answer,
@@ -286,7 +285,7 @@ impl RoomMaker<'_> {
         let core = self.prepare.writer.core;
         let words = core.words();
         let tail = tail_word::tail(words).get();
-        let is_behind_long = core.needs_zeros() && core.ready_end().get() <= tail;
+        let is_behind_long = needs_zeros(core) && core.ready_end().get() <= tail;
         let Some(stage) = core.commits.stage.as_ref().filter(|_| is_behind_long) else {
             return self.make_ready_to(end);
         };

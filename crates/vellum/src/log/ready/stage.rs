@@ -3,6 +3,7 @@
 use crate::format::control::Geometry;
 use crate::log::ready::RoomMaker;
 use crate::log::state::core::Core;
+use crate::log::state::identity;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
 use crate::shared::tail_word;
@@ -49,77 +50,75 @@ fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Resul
     Ok(true)
 }
 
-impl Core {
-    /// Makes the stage ready for the calling process; `is_first` that nobody else has the log
-    /// open. The gate is held.
-    pub(crate) fn join_stage(&self, is_first: bool) -> Result<()> {
-        let Some(stage) = &self.commits.stage else { return Ok(()) };
-        let words = &self.words().commits;
-        let id = words.stage.id();
-        if id == 0 && is_first {
-            return self.begin_stage();
+/// Makes the stage ready for the calling process; `is_first` that nobody else has the log
+/// open. The gate is held.
+pub(crate) fn join(core: &Core, is_first: bool) -> Result<()> {
+    let Some(stage) = &core.commits.stage else { return Ok(()) };
+    let words = &core.words().commits;
+    let id = words.stage.id();
+    if id == 0 && is_first {
+        return begin(core);
+    }
+    if id == 0 || !is_whole(stage, &core.geometry, core.words(), id)? {
+        let message = "a stage of the log, a file NAME.stage with what is not committed, is \
+                       missing although processes use the log; let them commit and close it, \
+                       and open it again";
+        return Err(Error::new(ErrorKind::Corrupt, message).at_path(&core.dir));
+    }
+    Ok(())
+}
+
+/// Starts with an empty stage at the tail again, for the only participant.
+pub(crate) fn join_anew(core: &Core) -> Result<()> {
+    core.words().commits.stage.forget();
+    join(core, true)
+}
+
+/// Starts with an empty stage at the tail. It has no file before there is something to store:
+/// a full disk keeps nobody from opening the log.
+fn begin(core: &Core) -> Result<()> {
+    let Some(stage) = &core.commits.stage else { return Ok(()) };
+    let words = core.words();
+    stage.retire_all();
+    let tail = tail_word::tail(words);
+    words.take_back_ready(tail);
+    words.commits.stage.start(tail, sys::process::random_u64().max(1));
+    Ok(())
+}
+
+/// Refuses an append up to `end` that needs the stage of one more segment than this process may
+/// fill, while a commit would make room.
+pub(crate) fn check_room(core: &Core, end: Lsn) -> Result<()> {
+    let Some(begin) = core.stage_begin() else { return Ok(()) };
+    let words = core.words();
+    let last = core.segment_of(Lsn::new(end.get() - 1));
+    let is_made = last < core.ready_end();
+    let segments = last.get().saturating_sub(core.segment_of(begin).get()) / core.capacity();
+    let may_grow = segments < core.choices.staged_segments_max;
+    if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
+        return Ok(());
+    }
+    let message = format!(
+        "{segments} segments hold records that are not committed, as many as this process may \
+         fill (staged_segments_max); commit some"
+    );
+    Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.dir))
+}
+
+/// Lets go of the stages of segments of which everything is durable.
+pub(crate) fn retire(core: &Core) {
+    let Some(stage) = &core.commits.stage else { return };
+    let words = &core.words().commits;
+    let durable = commit::durable(words);
+    while let Some(begin) = core.stage_begin() {
+        let end = core.segment_end(begin);
+        if end > durable {
+            return;
         }
-        if id == 0 || !is_whole(stage, &self.geometry, self.words(), id)? {
-            let message = "a stage of the log, a file NAME.stage with what is not committed, is \
-                           missing although processes use the log; let them commit and close it, \
-                           and open it again";
-            return Err(Error::new(ErrorKind::Corrupt, message).at_path(&self.dir));
-        }
-        Ok(())
-    }
-
-    /// Starts with an empty stage at the tail again, for the only participant.
-    pub(crate) fn join_stage_anew(&self) -> Result<()> {
-        self.words().commits.stage.forget();
-        self.join_stage(true)
-    }
-
-    /// Starts with an empty stage at the tail. It has no file before there is something to store:
-    /// a full disk keeps nobody from opening the log.
-    fn begin_stage(&self) -> Result<()> {
-        let Some(stage) = &self.commits.stage else { return Ok(()) };
-        let words = self.words();
-        stage.retire_all();
-        let tail = tail_word::tail(words);
-        words.take_back_ready(tail);
-        words.commits.stage.start(tail, sys::process::random_u64().max(1));
-        Ok(())
-    }
-
-    /// Refuses an append up to `end` that needs the stage of one more segment than this process may
-    /// fill, while a commit would make room.
-    pub(crate) fn check_stage_room(&self, end: Lsn) -> Result<()> {
-        let Some(begin) = self.stage_begin() else { return Ok(()) };
-        let words = self.words();
-        let last = self.segment_of(Lsn::new(end.get() - 1));
-        let is_made = last < self.ready_end();
-        let segments = last.get().saturating_sub(self.segment_of(begin).get()) / self.capacity();
-        let may_grow = segments < self.choices.staged_segments_max;
-        if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
-            return Ok(());
-        }
-        let message = format!(
-            "{segments} segments hold records that are not committed, as many as this process may \
-             fill (staged_segments_max); commit some"
-        );
-        Err(Error::new(ErrorKind::NoSpace, message).at_path(&self.dir))
-    }
-
-    /// Lets go of the stages of segments of which everything is durable.
-    pub(crate) fn retire_stages(&self) {
-        let Some(stage) = &self.commits.stage else { return };
-        let words = &self.words().commits;
-        let durable = commit::durable(words);
-        while let Some(begin) = self.stage_begin() {
-            let end = self.segment_end(begin);
-            if end > durable {
-                return;
-            }
-            // Before the file: who reads a stage looks afterwards whether it was one. Whoever
-            // succeeds removes the file, and nobody makes it again.
-            if words.stage.retire(begin, end) {
-                stage.retire(self.segment_of(begin));
-            }
+        // Before the file: who reads a stage looks afterwards whether it was one. Whoever
+        // succeeds removes the file, and nobody makes it again.
+        if words.stage.retire(begin, end) {
+            stage.retire(core.segment_of(begin));
         }
     }
 }
@@ -151,7 +150,7 @@ impl RoomMaker<'_> {
         let header_len = self.prepare.writer.core.geometry.layout.file_header_len();
         let twin = Twin {
             id,
-            epoch: self.prepare.writer.core.live_epoch(),
+            epoch: identity::live_epoch(self.prepare.writer.core),
             first,
             len: header_len + self.prepare.writer.core.capacity(),
             begin: (header_len + (block_at.get() - first.get()), &bytes),

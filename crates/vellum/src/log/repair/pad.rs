@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::text;
-use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::writer::Writer;
+use crate::log::state::{wait, wakeup};
 use crate::segment::file::Segment;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
@@ -100,7 +100,7 @@ fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> 
 /// What cannot be padded keeps nothing else from being padded; the first error is returned.
 pub(crate) fn repair(writer: Writer<'_>) -> Result<u64> {
     let core = writer.core;
-    repair_until(writer, core.deadline())
+    repair_until(writer, wait::deadline(core))
 }
 
 /// As [`repair`], waiting for another who repairs no longer than `until`.
@@ -112,7 +112,7 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
     if participants::orphaned_slots(words, &who).is_empty() {
         return Ok(0);
     }
-    let busy = Busy::of(writer);
+    let busy = writer.busy();
     let _held = writer.hold_until(HoldKind::Repair, until, &busy)?;
     let mut answer = Ok(0);
     // Under the lock: who was gone is still gone, and nobody else pads.
@@ -123,7 +123,7 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
         }
     }
     if event_count::notify(&words.event_count, false) {
-        core.wake_pollers();
+        wakeup::wake_pollers(core);
     }
     answer
 }

@@ -8,8 +8,10 @@ use std::sync::atomic::Ordering;
 
 use crate::Result;
 use crate::error::OsResult;
+use crate::log::ready::stage;
 use crate::log::state::gate::Gate;
 use crate::log::state::names::LOCK_NAME;
+use crate::log::state::poison;
 use crate::log::state::writer::Writer;
 use crate::shared::participants::{self, Liveness, PRESENCE_BYTE};
 use crate::sys::inherited::Marked;
@@ -29,6 +31,14 @@ impl<'a> Presence<'a> {
 }
 
 impl Presence<'_> {
+    /// Runs `act` while no other process is attached, nor can be; `None` where one is.
+    pub(crate) fn alone<T>(self, act: impl FnOnce() -> Result<Option<T>>) -> Result<Option<T>> {
+        let Some(gate) = self.enter_gate_alone()? else { return Ok(None) };
+        let answer = act();
+        self.leave_gate(gate)?;
+        answer
+    }
+
     /// Enters the gate if no other process is present; the caller is not present meanwhile.
     pub(crate) fn enter_gate_alone(self) -> Result<Option<Gate>> {
         let gate = Gate::enter(&self.writer.core.dir)?;
@@ -59,10 +69,10 @@ impl Presence<'_> {
             return Ok(());
         };
         let gate = Gate::enter(&self.writer.core.dir)?;
-        self.writer.core.check_poison()?;
+        poison::check(self.writer.core)?;
         self.writer.core.check_words()?;
         let is_first = gate.is_alone().or_os("lock", &self.writer.core.dir)?;
-        self.writer.core.join_stage(is_first)?;
+        stage::join(self.writer.core, is_first)?;
         if is_first {
             self.writer.core.region.origin().iter().for_each(|origin| origin.reopen());
             gate.let_in().or_os("unlock", &self.writer.core.dir)?;

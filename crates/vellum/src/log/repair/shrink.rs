@@ -7,10 +7,10 @@
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::log::layout::text::TextSpace;
+use crate::log::ready::space;
 use crate::log::repair::pad;
 use crate::log::state::core::Core;
-use crate::log::state::prepare_lock::Prepare;
-use crate::log::state::writer::Writer;
+use crate::log::state::writer::{Prepare, Writer};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::list;
 use crate::shared::tail_word;
@@ -28,7 +28,7 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
     if core.commits.stage.is_some() {
         core.preparer().unmake()?;
     }
-    if !core.goes_in_steps() || tail_word::published(words) != tail {
+    if !space::goes_in_steps(core) || tail_word::published(words) != tail {
         return Ok(());
     }
     core.check_words()?;

@@ -10,11 +10,13 @@ use crate::identity::Recovery;
 use crate::log::commit::commit_path::{self, CommitPathStat};
 use crate::log::keep::cursors;
 use crate::log::keep::cursors::stat::CursorStat;
+use crate::log::layout::text::policy;
 use crate::log::read::gap::{self, Gap};
 use crate::log::report::metrics::{self, CommitStat, RemovedFiles, RemovedStat};
 use crate::log::ship::state::{self as ship_state, ShipState};
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, InFlight, ProcessState};
+use crate::log::state::{identity, poison};
 use crate::options::policy::Policy;
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
@@ -192,7 +194,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
     };
     let metrics = metrics::metrics(core);
     let prepared_end = core.words().allocated_end();
-    let identity = core.identity();
+    let identity = identity::current(core);
     let identity = identity.as_ref();
     Ok(Stat {
         log_id: identity.map(|identity| identity.id),
@@ -201,7 +203,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         last_recovery: identity.and_then(|identity| identity.recovery).or(core.opened.recovery),
         layout: core.geometry.layout,
         has_envelope: core.geometry.has_envelope,
-        policy: core.policy(),
+        policy: policy::of(core),
         begin: metrics.begin,
         durable: metrics.durable,
         published: metrics.published,
@@ -229,7 +231,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         checkpoint: metrics.checkpoint,
         commit_path: commit_path::stat(core),
         commits: metrics.commits,
-        poison: metrics.is_poisoned.then(|| core.poisoned().to_string()),
+        poison: metrics.is_poisoned.then(|| poison::error(core).to_string()),
         segments: segments(core, metrics.tail)?,
         gaps: gap::gaps(core)?,
         cursors,

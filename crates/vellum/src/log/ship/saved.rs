@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::log::state::core::Core;
 use crate::log::state::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
-use crate::sys;
-use crate::{Error, ErrorKind, Result};
+use crate::log::state::place;
+use crate::{Error, ErrorKind, Result, sys};
 
 /// Far more than a shipper has to know.
 const LEN_MAX: usize = 256 << 10;
@@ -31,7 +31,7 @@ pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
         return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir));
     }
     // Another log may have taken the place.
-    core.require_place()?;
+    place::require(core)?;
     let (path, unfinished) = (core.dir.join(SHIP_NAME), core.dir.join(UNFINISHED_SHIP_NAME));
     let file = core.ready.rights.create(&core.dir, &unfinished, "write down what is shipped")?;
     sys::file::write_all_at(&file, bytes, 0).or_os("write", &unfinished)?;

@@ -2,7 +2,9 @@
 
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
+use crate::log::layout::text::policy;
 use crate::log::state::core::Core;
+use crate::log::state::identity;
 use crate::options::policy::Policy;
 use crate::shared::commit;
 use crate::{Error, ErrorKind, Layout, LogId, Lsn, Result};
@@ -28,14 +30,14 @@ pub struct LogShape {
 
 impl LogShape {
     pub(crate) fn of(core: &Core) -> Result<LogShape> {
-        let Some(identity) = core.identity() else {
+        let Some(identity) = identity::current(core) else {
             let message = "the log has no id yet, because an earlier version made it; open it \
                            once for writing";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
         };
         let geometry = Geometry { boot_id: [0; 16], is_sealed: true, cut: 0, ..core.geometry };
         let stable_end = commit::durable(&core.words().commits);
-        Ok(LogShape { geometry, policy: core.policy(), identity, stable_end })
+        Ok(LogShape { geometry, policy: policy::of(core), identity, stable_end })
     }
 
     /// How records lie in the segments.

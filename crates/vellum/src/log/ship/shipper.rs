@@ -14,6 +14,7 @@ use crate::log::ship::raw::{self, Piece, Raw};
 use crate::log::ship::state::{self, ShipCounters, ShipFault, ShipStatus};
 use crate::log::ship::{hold, saved};
 use crate::log::state::core::Core;
+use crate::log::state::place;
 use crate::shared::words::ShipWords;
 use crate::shared::{commit, event_count};
 use crate::sys::clock;
@@ -73,7 +74,7 @@ impl Shipper {
         if self.core.commits.stage.is_none() {
             match Commit::of(&self.core).commit_all() {
                 Err(error) if error.kind() == ErrorKind::Poisoned => {}
-                answer => drop(answer.map_err(|error| self.core.explain(error))?),
+                answer => drop(answer.map_err(|error| place::explain(&self.core, error))?),
             }
         }
         self.durable_so_far()

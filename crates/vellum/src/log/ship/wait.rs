@@ -11,7 +11,7 @@ use crate::log::open::reading;
 use crate::log::ship::election::Shipping;
 use crate::log::ship::state::{self, ShipStatus};
 use crate::log::state::core::Core;
-use crate::log::state::wait;
+use crate::log::state::{place, poison, wait};
 use crate::shared::lock::Until;
 use crate::shared::{commit as commits, event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -23,10 +23,10 @@ const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 /// Makes the record at `lsn` durable here, and waits until it is shipped.
 pub(crate) fn commit(core: &Arc<Core>, lsn: Lsn) -> Result<()> {
-    let until = core.deadline();
+    let until = wait::deadline(core);
     Commit::of(core)
         .commit_until(Commit::of(core).end_of_commit(lsn)?, until)
-        .map_err(|error| core.explain(error))?;
+        .map_err(|error| place::explain(core, error))?;
     until_shipped(core, lsn, until).map(drop)
 }
 
@@ -79,7 +79,7 @@ impl Shipping<'_> {
         }
         if commits::durable(&self.core.words().commits) <= lsn {
             // It never will be, and what is not durable is not shipped.
-            self.core.check_poison()?;
+            poison::check(self.core)?;
         }
         let status = state::status(&self.core.words().ship).0;
         if status == ShipStatus::Fenced {

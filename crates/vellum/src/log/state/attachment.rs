@@ -24,14 +24,14 @@ use crate::log::state::names::LOCK_NAME;
 use crate::log::state::watch::Glance;
 use crate::segment::file::Segment;
 use crate::shared::exclusive::{Exclusive, Taken};
-use crate::shared::participants::{self, Owner, PRESENCE_BYTE};
+use crate::shared::participants::{self, LockLiveness, Owner, PRESENCE_BYTE};
 use crate::shared::tail_word::Range;
 use crate::shared::words::{PARTICIPANT_COUNT, Words};
-use crate::sys::Dir;
 use crate::sys::fork::Inherit;
 use crate::sys::inherited::Marked;
 use crate::sys::lock::{self, Kind};
-use crate::{Error, ErrorKind, Lsn, Result, WriterId, sys};
+use crate::sys::{self, Dir};
+use crate::{Error, ErrorKind, Lsn, Result, WriterId};
 
 /// Appends that one process can have in progress at the same moment; more wait their turn.
 pub(crate) const LOCAL_SLOT_COUNT: usize = 128;
@@ -251,6 +251,11 @@ impl Attachment {
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {
         self.lock_file.fd()
+    }
+
+    /// What this process can find out about the other participants.
+    pub(crate) fn liveness<'a>(&'a self, words: &'a Words) -> LockLiveness<'a> {
+        LockLiveness { words, lock_file: self.lock_file(), me: self.me() }
     }
 
     pub(crate) fn me(&self) -> Owner {

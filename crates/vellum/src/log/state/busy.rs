@@ -7,8 +7,8 @@
 
 use std::sync::{PoisonError, RwLockReadGuard};
 
+use crate::log::state::attachment::Attachment;
 use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
 
 /// The calling thread holds a lock of the log, or writes a commit group; until dropped.
 pub(crate) struct Busy<'a> {
@@ -18,9 +18,9 @@ pub(crate) struct Busy<'a> {
 
 impl<'a> Busy<'a> {
     /// To be held for as long as any lock of the log is, or longer.
-    pub(crate) fn of(writer: Writer<'a>) -> Busy<'a> {
-        let guard = writer.attachment.busy.read().unwrap_or_else(PoisonError::into_inner);
-        Busy { core: writer.core, guard: Some(guard) }
+    pub(crate) fn of(core: &'a Core, attachment: &'a Attachment) -> Busy<'a> {
+        let guard = attachment.busy.read().unwrap_or_else(PoisonError::into_inner);
+        Busy { core, guard: Some(guard) }
     }
 }
 

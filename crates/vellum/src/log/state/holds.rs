@@ -12,13 +12,12 @@ use rustix::fs::OFlags;
 use crate::Lsn;
 use crate::log::state::core::Core;
 use crate::log::state::names::LOCK_NAME;
-use crate::log::state::writer::Writer;
+use crate::shared::commit;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{
     self, COMPRESS_BYTE, CURSORS_BYTE, GATE_BYTE, Liveness, Owner, Standing,
 };
-use crate::shared::tail_word::Range;
-use crate::shared::{commit, tail_word};
+use crate::shared::tail_word::{self, Range};
 use crate::sys::process::{Incarnation, Life};
 use crate::sys::{clock, lock};
 
@@ -113,7 +112,7 @@ pub(crate) fn holds(core: &Core) -> Vec<Hold> {
 
 /// Who holds a lock in the shared words.
 pub(crate) fn of_lock(core: &Core, what: HoldKind) -> Option<Hold> {
-    let (owner, since) = core.lock_of(what)?.holder()?;
+    let (owner, since) = lock_of(core, what)?.holder()?;
     Some(hold(core, what, owner, None, since))
 }
 
@@ -201,7 +200,7 @@ fn hold(
 pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
     let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
     let is_alive = match attachment {
-        Some(writer) => Writer { core, attachment: writer.newest() }.liveness().is_alive(owner),
+        Some(writer) => writer.newest().liveness(core.words()).is_alive(owner),
         None => core.outsider().standing(owner) != Standing::Gone,
     };
     if is_alive { state(who) } else { ProcessState::Dead }
@@ -217,22 +216,20 @@ fn state(who: &Incarnation) -> ProcessState {
     }
 }
 
-impl Core {
-    /// The lock in the shared words that `what` is about.
-    pub(crate) fn lock_of(&self, what: HoldKind) -> Option<Watched<'_>> {
-        let words = self.words();
-        match what {
-            HoldKind::Prepare => Some((&words.prepare).into()),
-            HoldKind::Repair => Some((&words.repair).into()),
-            HoldKind::Commit => Some((&words.commits.lock).into()),
-            HoldKind::Turn => Some((&words.files.turn).into()),
-            HoldKind::DropLine => Some((&words.full).into()),
-            HoldKind::Batch
-            | HoldKind::Append
-            | HoldKind::Gate
-            | HoldKind::Compression
-            | HoldKind::Cursors => None,
-        }
+/// The lock in the shared words that `what` is about.
+pub(crate) fn lock_of(core: &Core, what: HoldKind) -> Option<Watched<'_>> {
+    let words = core.words();
+    match what {
+        HoldKind::Prepare => Some((&words.prepare).into()),
+        HoldKind::Repair => Some((&words.repair).into()),
+        HoldKind::Commit => Some((&words.commits.lock).into()),
+        HoldKind::Turn => Some((&words.files.turn).into()),
+        HoldKind::DropLine => Some((&words.full).into()),
+        HoldKind::Batch
+        | HoldKind::Append
+        | HoldKind::Gate
+        | HoldKind::Compression
+        | HoldKind::Cursors => None,
     }
 }
 

@@ -15,8 +15,9 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::identity::{Copy, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET};
-use crate::format::identity::{Identity, Meaning};
+use crate::format::identity::{
+    Copy, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET, Identity, Meaning,
+};
 use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
@@ -202,68 +203,65 @@ fn store_second(dir: &Dir, control: &OwnedFd, identity: &Identity) -> Result<()>
         .or_os("store the log's identity in", &dir.join(CONTROL_NAME))
 }
 
-impl Core {
-    /// Notes with which identity the log was opened.
-    pub(crate) fn take_identity(&mut self, identity: Option<Identity>) {
-        let epoch = identity.as_ref().map_or(0, |identity| identity.epoch);
-        (self.opened.identity, self.opened.epoch) = (identity, epoch.into());
-    }
+/// Notes with which identity the log was opened.
+pub(crate) fn take(core: &mut Core, identity: Option<Identity>) {
+    let epoch = identity.as_ref().map_or(0, |identity| identity.epoch);
+    (core.opened.identity, core.opened.epoch) = (identity, epoch.into());
+}
 
-    /// The identity as it is now. `None` in a log of an earlier version that nobody has opened for
-    /// writing since.
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        let words = self.region.identity_words();
-        if let Some(Copy::Whole(identity)) = words.map(|words| Copy::parse(&bytes_of(words))) {
-            return Some(identity);
-        }
-        // It is being changed, or there are no words: the first copy counts then.
-        let file =
-            words.and_then(|_| self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
-        match file.map(|file| Copy::in_file(&file)) {
-            Some(Copy::Whole(identity)) => Some(identity),
-            _ => self.opened.identity.clone(),
-        }
+/// The identity as it is now. `None` in a log of an earlier version that nobody has opened for
+/// writing since.
+pub(crate) fn current(core: &Core) -> Option<Identity> {
+    let words = core.region.identity_words();
+    if let Some(Copy::Whole(identity)) = words.map(|words| Copy::parse(&bytes_of(words))) {
+        return Some(identity);
     }
+    // It is being changed, or there are no words: the first copy counts then.
+    let file = words.and_then(|_| core.dir.read(&core.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
+    match file.map(|file| Copy::in_file(&file)) {
+        Some(Copy::Whole(identity)) => Some(identity),
+        _ => core.opened.identity.clone(),
+    }
+}
 
-    /// The epoch as it is now: a read of memory. 0 where there is no identity.
-    pub(crate) fn live_epoch(&self) -> u64 {
-        match (&self.opened.identity, self.region.identity_words()) {
-            (Some(_), Some(words)) => words[EPOCH_OFFSET / 8].load(Ordering::SeqCst),
-            (identity, _) => identity.as_ref().map_or(0, |identity| identity.epoch),
+/// The epoch as it is now: a read of memory. 0 where there is no identity.
+pub(crate) fn live_epoch(core: &Core) -> u64 {
+    match (&core.opened.identity, core.region.identity_words()) {
+        (Some(_), Some(words)) => words[EPOCH_OFFSET / 8].load(Ordering::SeqCst),
+        (identity, _) => identity.as_ref().map_or(0, |identity| identity.epoch),
+    }
+}
+
+/// What the log says of a position, and the epoch in which it says so.
+pub(crate) fn resolve(core: &Core, position: Position, meaning: Meaning) -> Result<(Lsn, u64)> {
+    let identity = current(core).ok_or_else(|| no_identity(core))?;
+    let lsn = identity.resolve(position, meaning).map_err(|error| error.at_path(&core.dir))?;
+    Ok((lsn, identity.epoch))
+}
+
+/// The position `lsn` of this log, seen in `epoch`.
+pub(crate) fn position(core: &Core, epoch: u64, lsn: Lsn) -> Result<Position> {
+    match &core.opened.identity {
+        Some(identity) => Ok(Position { log: identity.id, epoch, lsn }),
+        None => Err(no_identity(core)),
+    }
+}
+
+/// Begins the next epoch, in which positions from `lsn` on are given out again, durably. The
+/// caller is alone in the log.
+pub(crate) fn rewind(core: &Core, lsn: Lsn) -> Result<()> {
+    let Some(mut identity) = current(core) else { return Ok(()) };
+    identity.rewind(lsn, 1);
+    store_first(&core.dir, &core.geometry, &identity)?;
+    if let Some(words) = core.region.identity_words() {
+        let bytes = identity.to_bytes();
+        for (word, bytes) in words.iter().zip(bytes.chunks_exact(8)) {
+            let bytes = bytes.try_into().expect("chunks have eight bytes");
+            word.store(u64::from_ne_bytes(bytes), Ordering::SeqCst);
         }
     }
-
-    /// What the log says of a position, and the epoch in which it says so.
-    pub(crate) fn resolve(&self, position: Position, meaning: Meaning) -> Result<(Lsn, u64)> {
-        let identity = self.identity().ok_or_else(|| no_identity(self))?;
-        let lsn = identity.resolve(position, meaning).map_err(|error| error.at_path(&self.dir))?;
-        Ok((lsn, identity.epoch))
-    }
-
-    /// The position `lsn` of this log, seen in `epoch`.
-    pub(crate) fn position(&self, epoch: u64, lsn: Lsn) -> Result<Position> {
-        match &self.opened.identity {
-            Some(identity) => Ok(Position { log: identity.id, epoch, lsn }),
-            None => Err(no_identity(self)),
-        }
-    }
-
-    /// Begins the next epoch, in which positions from `lsn` on are given out again, durably. The
-    /// caller is alone in the log.
-    pub(crate) fn rewind(&self, lsn: Lsn) -> Result<()> {
-        let Some(mut identity) = self.identity() else { return Ok(()) };
-        identity.rewind(lsn, 1);
-        store_first(&self.dir, &self.geometry, &identity)?;
-        if let Some(words) = self.region.identity_words() {
-            let bytes = identity.to_bytes();
-            for (word, bytes) in words.iter().zip(bytes.chunks_exact(8)) {
-                let bytes = bytes.try_into().expect("chunks have eight bytes");
-                word.store(u64::from_ne_bytes(bytes), Ordering::SeqCst);
-            }
-        }
-        self.opened.epoch.store(identity.epoch, Ordering::SeqCst);
-        Ok(())
-    }
+    core.opened.epoch.store(identity.epoch, Ordering::SeqCst);
+    Ok(())
 }
 
 fn bytes_of(words: &[AtomicU64; IDENTITY_LEN / 8]) -> Vec<u8> {

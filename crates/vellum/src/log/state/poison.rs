@@ -7,53 +7,51 @@ use crate::log::state::wakeup;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::{Error, Lsn, Result};
 
-impl Core {
-    /// Refuses to go on with a log of which a write or sync has failed.
-    #[inline]
-    pub(crate) fn check_poison(&self) -> Result<()> {
-        match commit::is_poisoned(&self.words().commits) {
-            true => Err(self.poisoned()),
-            false => Ok(()),
-        }
+/// Refuses to go on with a log of which a write or sync has failed.
+#[inline]
+pub(crate) fn check(core: &Core) -> Result<()> {
+    match commit::is_poisoned(&core.words().commits) {
+        true => Err(error(core)),
+        false => Ok(()),
     }
+}
 
-    /// The error that everybody gets after a write or sync has failed.
-    #[cold]
-    pub(crate) fn poisoned(&self) -> Error {
-        if self.region.is_lost() {
-            return self.lost();
-        }
-        let failure = commit::failure(&self.words().commits);
-        let Some(failure) = failure else { return self.nonsense("the poison is gone".into()) };
-        let (operation, path) = match failure.operation {
-            Operation::Write => ("write records to", self.segment_path(failure.segment)),
-            Operation::Sync => ("sync", self.segment_path(failure.segment)),
-            Operation::Name => ("sync the names in", self.dir.path().to_path_buf()),
-            Operation::Beside => ("sync a file of", self.dir.path().to_path_buf()),
-            Operation::Control => ("store into the control file of", self.dir.path().to_path_buf()),
-            Operation::Cut => ("finish truncating", self.dir.path().to_path_buf()),
-            Operation::Stage => {
-                let first = self.segment_of(failure.segment);
-                let path = self.commits.stage.as_ref().map(|stage| stage.path(first));
-                let path = path.unwrap_or_else(|| self.segment_path(first));
-                ("keep records in the stage", path)
-            }
-        };
-        let errno = Errno::from_raw_os_error(failure.errno);
-        Error::poisoned(errno, operation, &path)
+/// The error that everybody gets after a write or sync has failed.
+#[cold]
+pub(crate) fn error(core: &Core) -> Error {
+    if core.region.is_lost() {
+        return core.lost();
     }
+    let failure = commit::failure(&core.words().commits);
+    let Some(failure) = failure else { return core.nonsense("the poison is gone".into()) };
+    let (operation, path) = match failure.operation {
+        Operation::Write => ("write records to", core.segment_path(failure.segment)),
+        Operation::Sync => ("sync", core.segment_path(failure.segment)),
+        Operation::Name => ("sync the names in", core.dir.path().to_path_buf()),
+        Operation::Beside => ("sync a file of", core.dir.path().to_path_buf()),
+        Operation::Control => ("store into the control file of", core.dir.path().to_path_buf()),
+        Operation::Cut => ("finish truncating", core.dir.path().to_path_buf()),
+        Operation::Stage => {
+            let first = core.segment_of(failure.segment);
+            let path = core.commits.stage.as_ref().map(|stage| stage.path(first));
+            let path = path.unwrap_or_else(|| core.segment_path(first));
+            ("keep records in the stage", path)
+        }
+    };
+    let errno = Errno::from_raw_os_error(failure.errno);
+    Error::poisoned(errno, operation, &path)
+}
 
-    /// Poisons the log if `answer` says that a sync beside the commits has failed: the kernel tells
-    /// nobody else, and what the device may have lost with it, a commit may be about to promise.
-    /// A log in which nothing is committed promises nothing, and goes on.
-    pub(crate) fn heed_sync<T>(&self, answer: Result<T>) -> Result<T> {
-        let words = &self.words().commits;
-        let Some(errno) = answer.as_ref().err().and_then(Error::failed_sync) else { return answer };
-        if words.named_end() != 0 {
-            let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
-            commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
-            wakeup::notify_durable(self);
-        }
-        answer
+/// Poisons the log if `answer` says that a sync beside the commits has failed: the kernel tells
+/// nobody else, and what the device may have lost with it, a commit may be about to promise.
+/// A log in which nothing is committed promises nothing, and goes on.
+pub(crate) fn heed_sync<T>(core: &Core, answer: Result<T>) -> Result<T> {
+    let words = &core.words().commits;
+    let Some(errno) = answer.as_ref().err().and_then(Error::failed_sync) else { return answer };
+    if words.named_end() != 0 {
+        let (errno, operation) = (errno.raw_os_error(), Operation::Beside);
+        commit::poison_beside(words, Failure { errno, segment: Lsn::ZERO, operation });
+        wakeup::notify_durable(core);
     }
+    answer
 }

@@ -32,20 +32,18 @@ use crate::{Error, ErrorKind, Result};
 const WATCH: u64 = 1;
 const TIMER: u64 = 2;
 
-impl Core {
-    /// Wakes those who watch the control file. It costs a few system calls, and only where somebody
-    /// has said that it waits.
-    #[cold]
-    pub(crate) fn wake_pollers(&self) {
-        // Where there is no descriptor left, their timers look again.
-        let _ = self.dir.open_file(&self.dir.join(CONTROL_NAME), OFlags::RDONLY);
-    }
+/// Wakes those who watch the control file. It costs a few system calls, and only where somebody
+/// has said that it waits.
+#[cold]
+pub(crate) fn wake_pollers(core: &Core) {
+    // Where there is no descriptor left, their timers look again.
+    let _ = core.dir.open_file(&core.dir.join(CONTROL_NAME), OFlags::RDONLY);
 }
 
 /// Wakes those who wait for what has become durable, and those who poll for it.
 pub(crate) fn notify_durable(core: &Core) {
     if event_count::notify(&core.words().commits.ends.durable_count, false) {
-        core.wake_pollers();
+        wake_pollers(core);
     }
 }
 

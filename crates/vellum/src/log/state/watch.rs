@@ -1,4 +1,4 @@
-//! What one process remembers to know its log again: see `removal`.
+//! What one process remembers to know its log again: see `place`.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};

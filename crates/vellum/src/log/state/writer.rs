@@ -2,11 +2,22 @@
 //!
 //! What only a participant may do takes a `Writer`. It is two references, made for the length of a
 //! call.
+//!
+//! The lock under which space is made ready, and files are named and removed, is [`Prepare`]: what
+//! may be done only while it is held takes one.
+//!
+//! **If the process dies here**: the next one takes the lock over, and does what was half done
+//! again.
 
 use crate::Result;
 use crate::format::envelope::Envelope;
 use crate::log::state::attachment::Attachment;
+use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
+use crate::log::state::holds::{self, HoldKind};
+use crate::log::state::wait;
+use crate::shared::commit::Sealer;
+use crate::shared::lock::{self, Held, Outcome, Patience, Until};
 use crate::shared::participants::LockLiveness;
 use crate::sys::clock;
 
@@ -28,8 +39,7 @@ impl Core {
 impl<'a> Writer<'a> {
     /// What this process can find out about the other participants.
     pub(crate) fn liveness(self) -> LockLiveness<'a> {
-        let Writer { core, attachment } = self;
-        LockLiveness { words: core.words(), lock_file: attachment.lock_file(), me: attachment.me() }
+        self.attachment.liveness(self.core.words())
     }
 
     /// The envelope of a record that is appended now.
@@ -39,5 +49,95 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn envelope(self) -> Envelope {
         Envelope { nanos: clock::nanos(), writer: self.attachment.writer_id() }
+    }
+
+    /// Notes that the calling thread is in the middle of something: for as long as it holds any
+    /// lock of the log, or longer.
+    pub(crate) fn busy(self) -> Busy<'a> {
+        Busy::of(self.core, self.attachment)
+    }
+
+    /// Takes the lock that `what` is about.
+    pub(crate) fn hold(self, what: HoldKind, busy: &Busy<'_>) -> Result<Held<'a>> {
+        self.hold_until(what, wait::deadline(self.core), busy)
+    }
+
+    /// Takes the lock that `what` is about, by `until`.
+    pub(crate) fn hold_until(self, what: HoldKind, until: Until, _: &Busy<'_>) -> Result<Held<'a>> {
+        let lock = holds::lock_of(self.core, what).expect("a kind of lock");
+        let (me, liveness) = (self.attachment.me(), self.liveness());
+        let held = lock::acquire_within(lock, me, &liveness, Patience::from(until));
+        let held =
+            held.ok_or_else(|| wait::timed_out(self.core, holds::of_lock(self.core, what)))?;
+        self.core.check_region().map(|()| held)
+    }
+
+    /// Takes the right to seal, by `until`.
+    pub(crate) fn sealer(self, until: Until, _: &Busy<'_>) -> Result<Sealer<'a>> {
+        let words = &self.core.words().commits;
+        let sealer = Sealer::within(words, self.attachment.me(), &self.liveness(), until);
+        let holder = || holds::of_lock(self.core, HoldKind::Commit);
+        let sealer = sealer.ok_or_else(|| wait::timed_out(self.core, holder()))?;
+        self.core.check_region().map(|()| sealer)
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn lock_prepare(self) -> Result<Prepare<'a>> {
+        self.lock_prepare_until(wait::deadline(self.core))
+    }
+
+    /// Waits for the lock no longer than `until`.
+    pub(crate) fn lock_prepare_until(self, until: Until) -> Result<Prepare<'a>> {
+        let busy = self.busy();
+        let held = self.hold_until(HoldKind::Prepare, until, &busy)?;
+        Ok(Prepare { writer: self, held: Some(held), busy })
+    }
+
+    /// Waits for the lock, or until `is_ready`: what the holder makes ready is for all who wait.
+    pub(crate) fn lock_prepare_unless(
+        self,
+        is_ready: impl Fn() -> bool,
+    ) -> Result<Option<Prepare<'a>>> {
+        let core = self.core;
+        let (me, liveness, busy) = (self.attachment.me(), self.liveness(), self.busy());
+        let (lock, patience) = (&core.words().prepare, Patience::from(wait::deadline(core)));
+        let outcome = lock::acquire_unless(lock, me, &liveness, patience, is_ready);
+        core.check_region()?;
+        match outcome {
+            Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held), busy })),
+            Outcome::Needless => Ok(None),
+            Outcome::TimedOut => {
+                Err(wait::timed_out(core, holds::of_lock(core, HoldKind::Prepare)))
+            }
+        }
+    }
+
+    /// The lock, if nobody holds it.
+    pub(crate) fn try_lock_prepare(self) -> Option<Prepare<'a>> {
+        let busy = self.busy();
+        let held = lock::try_acquire(&self.core.words().prepare, self.attachment.me())?;
+        self.core.check_region().is_ok().then_some(Prepare { writer: self, held: Some(held), busy })
+    }
+}
+
+/// The lock, held until dropped.
+pub(crate) struct Prepare<'a> {
+    pub(crate) writer: Writer<'a>,
+    held: Option<Held<'a>>,
+    #[expect(dead_code, reason = "held for as long as the lock")]
+    busy: Busy<'a>,
+}
+
+impl<'a> Prepare<'a> {
+    /// For a process that is in the gate alone: nobody else can take the lock.
+    pub(crate) fn without_lock(writer: Writer<'a>) -> Prepare<'a> {
+        Prepare { writer, held: None, busy: writer.busy() }
+    }
+
+    /// Has those who wait look whether what they wait for is there, before the lock is free.
+    pub(crate) fn wake_waiters(&self) {
+        if let Some(held) = &self.held {
+            held.wake_waiters();
+        }
     }
 }

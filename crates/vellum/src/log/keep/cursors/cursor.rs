@@ -17,8 +17,10 @@ use crate::log::keep::cursors::refusals;
 use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::reader::{Reader, not_a_start};
+use crate::log::read::time_index;
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
+use crate::log::state::place;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -201,7 +203,7 @@ impl Cursor {
     /// one `fdatasync` more.
     pub fn hold(&self, hold: CursorHold) -> Result<()> {
         self.checked(|| {
-            if hold.max_age.is_some() && !self.core.knows_ages() {
+            if hold.max_age.is_some() && !time_index::knows_ages(&self.core) {
                 let message = "this framed log does not know how old its records are, as one that \
                                was created with envelopes does, or one that removes records by \
                                their age; limit the bytes that the cursor holds";
@@ -401,7 +403,7 @@ impl Cursor {
 
     /// What `act` returns, or the error with what explains it.
     fn checked<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        act().map_err(|error| self.core.explain(error))
+        act().map_err(|error| place::explain(&self.core, error))
     }
 }
 

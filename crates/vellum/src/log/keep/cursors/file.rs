@@ -21,9 +21,9 @@ use crate::log::state::control::sync_log_names;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, HoldKind};
 use crate::log::state::names::{CURSORS_NAME, LOCK_NAME, UNFINISHED_CURSORS_NAME};
-use crate::log::state::rewrite;
-use crate::log::state::wait::is_over;
+use crate::log::state::wait::{self, is_over};
 use crate::log::state::writer::Writer;
+use crate::log::state::{place, poison, rewrite};
 use crate::segment::listing;
 use crate::shared::participants::CURSORS_BYTE;
 use crate::shared::tail_word;
@@ -161,8 +161,8 @@ impl CursorFile<'_> {
 
     fn sync_cursors(self, fd: &OwnedFd) -> Result<()> {
         let synced = sys::file::sync_data(fd);
-        self.core
-            .heed_sync(synced.or_unsynced("sync the cursors", &self.core.dir.join(CURSORS_NAME)))
+        let path = self.core.dir.join(CURSORS_NAME);
+        poison::heed_sync(self.core, synced.or_unsynced("sync the cursors", &path))
     }
 }
 
@@ -176,7 +176,7 @@ impl<'a> CursorWriter<'a> {
     pub(crate) fn lock_cursors(self) -> Result<CursorLock> {
         let path = self.writer.core.dir.join(LOCK_NAME);
         let file = Brief::open(&self.writer.core.dir, &path).or_os("open", &path)?;
-        let until = self.writer.core.deadline();
+        let until = wait::deadline(self.writer.core);
         if until.is_none() {
             lock::lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)?;
             return Ok(CursorLock { _file: file });
@@ -184,7 +184,7 @@ impl<'a> CursorWriter<'a> {
         while !lock::try_lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)? {
             if is_over(until) {
                 let holds = holds::of_lock_file(self.writer.core, HoldKind::Cursors, CURSORS_BYTE);
-                return Err(self.writer.core.timed_out(holds.into_iter().next()));
+                return Err(wait::timed_out(self.writer.core, holds.into_iter().next()));
             }
             std::thread::sleep(PAUSE);
         }
@@ -212,7 +212,7 @@ impl<'a> CursorWriter<'a> {
         let (unfinished, path) =
             (core.dir.join(UNFINISHED_CURSORS_NAME), core.dir.join(CURSORS_NAME));
         // Another log may have taken the place.
-        core.require_place()?;
+        place::require(core)?;
         let bytes = cursor::new_file(core.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
         let fd =
@@ -222,13 +222,13 @@ impl<'a> CursorWriter<'a> {
         let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .or_os(what, &path)
-            .and_then(|()| core.heed_sync(sys::file::sync(&fd).or_unsynced(what, &path)))
+            .and_then(|()| poison::heed_sync(core, sys::file::sync(&fd).or_unsynced(what, &path)))
             .and_then(|()| core.dir.rename(&unfinished, &path).or_os(what, &path));
         if made.is_err() {
             let _ = listing::remove(&core.dir, &unfinished);
         }
         made?;
-        core.heed_sync(sync_log_names(&core.dir))?;
+        poison::heed_sync(core, sync_log_names(&core.dir))?;
         Ok(fd)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Lsn;
 use crate::log::layout::framed::FrameWriter;
-use crate::log::ready::RoomMaker;
+use crate::log::ready::{RoomMaker, stage};
 use crate::log::state::attachment::{Later, Space};
 use crate::shared::tail_word;
 
@@ -43,7 +43,7 @@ impl FrameWriter<'_> {
         let prepared = core
             .check_words()
             .and_then(|()| room.create_to(allocated, wanted))
-            .and_then(|_| core.check_stage_room(wanted))
+            .and_then(|_| stage::check_room(core, wanted))
             .and_then(|()| if is_ready { room.make_ready_to(wanted) } else { Ok(()) });
         // Long records use segments up as fast as they can be made: who needs one makes it.
         if prepared.is_ok() && core.commits.stage.is_some() && ahead == core.ready.prefault_bytes {

@@ -19,6 +19,7 @@ use crate::log::layout::framed::frames::{self, Found};
 use crate::log::layout::framed::{FrameWriter, Frames};
 use crate::log::read::window::Window;
 use crate::log::state::core::bare_core;
+use crate::log::state::place;
 use crate::options::policy::Policy;
 use crate::shared::files::RemovalRule;
 use crate::shared::{commit, tail_word};
@@ -100,7 +101,7 @@ impl FrameWriter<'_> {
         }
         core.check_words()?;
         // Another log may have taken the place.
-        core.require_place()?;
+        place::require(core)?;
         // Before the lock, which writers need.
         let holding = CursorFile::of(core).sync_holding_cursors()?;
         let prepare = self.writer.lock_prepare()?;

@@ -21,6 +21,7 @@ use crate::error::OsResult;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::text::{TextLog, TextWriter};
 use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
+use crate::log::state::poison;
 use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
 use crate::segment::sync_names;
 use crate::shared::participants::COMPRESS_BYTE;
@@ -109,14 +110,13 @@ impl TextWriter<'_> {
             let removed = listing::remove(&core.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        core.heed_sync(sync_names(&core.dir))?;
+        poison::heed_sync(core, sync_names(&core.dir))?;
         listing::remove(&core.dir, &plain.path)
     }
 
     fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
-        self.writer
-            .core
-            .heed_sync(sys::file::sync(target).or_unsynced("sync the compressed file", path))
+        let synced = sys::file::sync(target).or_unsynced("sync the compressed file", path);
+        poison::heed_sync(self.writer.core, synced)
     }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::state::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
+use crate::log::state::{place, poison};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
@@ -100,7 +101,7 @@ impl TextSpace<'_> {
         let names = &self.prepare.writer.core.words().files.names;
         let preparer = self.prepare.writer.core.preparer();
         if !names.is_next_made() {
-            self.prepare.writer.core.heed_sync(preparer.make(first))?;
+            poison::heed_sync(self.prepare.writer.core, preparer.make(first))?;
         }
         names.set_next_made(false);
         names.store(next);
@@ -108,7 +109,7 @@ impl TextSpace<'_> {
         match preparer.name(&path) {
             // Somebody has tidied the directory.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.prepare.writer.core.heed_sync(preparer.make(first))?;
+                poison::heed_sync(self.prepare.writer.core, preparer.make(first))?;
                 preparer.name(&path)
             }
             answer => answer,
@@ -117,13 +118,14 @@ impl TextSpace<'_> {
 
     /// Makes the file of the next text segment ahead of need.
     pub(crate) fn make_next(self) -> Result<bool> {
-        let words = self.prepare.writer.core.words();
+        let core = self.prepare.writer.core;
+        let words = core.words();
         let names = &words.files.names;
         let is_new = !names.is_next_made();
         if is_new {
-            self.prepare.writer.core.require_place()?;
+            place::require(core)?;
             let first = Lsn::new(words.allocated_end());
-            self.prepare.writer.core.heed_sync(self.prepare.writer.core.preparer().make(first))?;
+            poison::heed_sync(core, core.preparer().make(first))?;
             names.set_next_made(true);
         }
         words.files.rule.set_edge(u64::MAX);

@@ -12,8 +12,7 @@ pub(crate) mod rotate;
 pub(crate) mod write_lock;
 
 use crate::log::state::core::Core;
-use crate::log::state::prepare_lock::Prepare;
-use crate::log::state::writer::Writer;
+use crate::log::state::writer::{Prepare, Writer};
 
 /// A text log, for every process that has it open.
 #[derive(Clone, Copy)]

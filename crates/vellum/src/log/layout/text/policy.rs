@@ -12,7 +12,7 @@ use crate::log::layout::text::{TextLog, TextSpace};
 use crate::log::state::control::{open_geometry, stored_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
-use crate::log::state::prepare_lock::Prepare;
+use crate::log::state::poison;
 use crate::log::state::writer::Writer;
 use crate::options::policy::{Policy, PolicyUpdate};
 use crate::segment::listing::Listing;
@@ -20,61 +20,59 @@ use crate::shared::files::Newest;
 use crate::sys::{self, clock};
 use crate::{Error, ErrorKind, Result};
 
-impl Core {
-    /// The policy that is followed.
-    pub(crate) fn policy(&self) -> Policy {
-        let followed = self.words().files.policy.load();
-        followed.unwrap_or_else(|| self.stored_policy())
-    }
-
-    /// The policy in the geometry file.
-    fn stored_policy(&self) -> Policy {
-        let bytes = self.dir.read(&self.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
-        bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
-    }
-
-    /// Refuses to read a log with a wish to change its policy.
-    pub(crate) fn check_policy(&self, update: &PolicyUpdate) -> Result<()> {
-        let policy = self.policy();
-        if update.applied_to(policy) == policy {
-            return Ok(());
-        }
-        let message = "cannot change the policy of a log that is opened for reading only";
-        Err(Error::new(ErrorKind::InvalidOption, message).at_path(&self.dir))
-    }
-
-    /// Writes the policy into the geometry file, durably.
-    fn store_policy(&self, policy: &Policy) -> Result<()> {
-        let geometry = stored_geometry(&self.dir).unwrap_or(self.geometry);
-        let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
-        let path = self.dir.join(GEOMETRY_NAME);
-        let fd = open_geometry(&self.dir)?;
-        sys::file::write_all_at(&fd, &bytes, 0).or_os("store the policy in", &path)?;
-        let synced = sys::file::sync_data(&fd);
-        self.heed_sync(synced.or_unsynced("store the policy in", &path))
-    }
+/// The policy that is followed.
+pub(crate) fn of(core: &Core) -> Policy {
+    let followed = core.words().files.policy.load();
+    followed.unwrap_or_else(|| stored(core))
 }
 
-impl Prepare<'_> {
+/// The policy in the geometry file.
+fn stored(core: &Core) -> Policy {
+    let bytes = core.dir.read(&core.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
+    bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
+}
+
+/// Refuses to read a log with a wish to change its policy.
+pub(crate) fn check(core: &Core, update: &PolicyUpdate) -> Result<()> {
+    let policy = of(core);
+    if update.applied_to(policy) == policy {
+        return Ok(());
+    }
+    let message = "cannot change the policy of a log that is opened for reading only";
+    Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir))
+}
+
+/// Writes the policy into the geometry file, durably.
+fn store(core: &Core, policy: &Policy) -> Result<()> {
+    let geometry = stored_geometry(&core.dir).unwrap_or(core.geometry);
+    let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
+    let path = core.dir.join(GEOMETRY_NAME);
+    let fd = open_geometry(&core.dir)?;
+    sys::file::write_all_at(&fd, &bytes, 0).or_os("store the policy in", &path)?;
+    let synced = sys::file::sync_data(&fd);
+    poison::heed_sync(core, synced.or_unsynced("store the policy in", &path))
+}
+
+impl TextSpace<'_> {
     /// Has every process follow the policy.
-    fn follow(&self, policy: &Policy) -> Result<()> {
-        let files = &self.writer.core.words().files;
+    fn follow(self, policy: &Policy) -> Result<()> {
+        let files = &self.prepare.writer.core.words().files;
         if files.names.newest().is_none() {
             self.recall_name()?;
         }
-        TextSpace::of(self).set_limit(policy);
+        self.set_limit(policy);
         // The file that is written must not hold records from both sides of a moment.
         let now = clock::seconds();
         let since = files.names.newest().map_or(now, |newest| newest.time.min(now));
-        TextSpace::of(self).set_moment(policy, since);
+        self.set_moment(policy, since);
         files.rule.forget_edge();
         files.policy.store(policy);
         Ok(())
     }
 
     /// Takes the name of the newest segment from the directory.
-    fn recall_name(&self) -> Result<()> {
-        let core = self.writer.core;
+    fn recall_name(self) -> Result<()> {
+        let core = self.prepare.writer.core;
         let listing = Listing::read(&core.dir)?;
         let allocated = core.words().allocated_end();
         if let Some(file) = listing.files.last()
@@ -92,30 +90,27 @@ impl Prepare<'_> {
     }
 }
 
-impl Writer<'_> {
-    /// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
-    pub(crate) fn join_policy(self, update: &PolicyUpdate) -> Result<()> {
-        let words = self.core.words();
-        let followed = words.files.policy.load();
-        let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
-        let rotates = self.core.geometry.layout.rotates();
-        // Most framed logs have no policy, and need no lock to know that.
-        let has_none =
-            || !rotates && update.is_empty() && self.core.stored_policy() == Policy::default();
-        if is_settled || followed.is_none() && has_none() {
-            return Ok(());
-        }
-        let prepare = self.lock_prepare()?;
-        let stored = self.core.stored_policy();
-        let policy = update.applied_to(stored);
-        words.files.policy.unload();
-        if policy != stored {
-            self.core.store_policy(&policy)?;
-        }
-        if rotates {
-            return prepare.follow(&policy);
-        }
-        words.files.policy.store(&policy);
-        Ok(())
+/// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
+pub(crate) fn join(writer: Writer<'_>, update: &PolicyUpdate) -> Result<()> {
+    let words = writer.core.words();
+    let followed = words.files.policy.load();
+    let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
+    let rotates = writer.core.geometry.layout.rotates();
+    // Most framed logs have no policy, and need no lock to know that.
+    let has_none = || !rotates && update.is_empty() && stored(writer.core) == Policy::default();
+    if is_settled || followed.is_none() && has_none() {
+        return Ok(());
     }
+    let prepare = writer.lock_prepare()?;
+    let stored = stored(writer.core);
+    let policy = update.applied_to(stored);
+    words.files.policy.unload();
+    if policy != stored {
+        store(writer.core, &policy)?;
+    }
+    if rotates {
+        return TextSpace::of(&prepare).follow(&policy);
+    }
+    words.files.policy.store(&policy);
+    Ok(())
 }

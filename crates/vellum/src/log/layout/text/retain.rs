@@ -12,6 +12,7 @@ use crate::Result;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::closed_files;
 use crate::log::layout::text::{TextLog, TextWriter};
+use crate::log::state::place;
 use crate::options::policy::Policy;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::files::RemovalRule;
@@ -63,7 +64,7 @@ impl TextWriter<'_> {
         let words = core.words();
         core.check_words()?;
         // Another log may have taken the place.
-        core.require_place()?;
+        place::require(core)?;
         let files = Listing::read(&core.dir)?.files;
         let left_over = Listing::count_before(&files, core.begin());
         let (files_left, excess) =

@@ -17,8 +17,9 @@
 use std::time::Duration;
 
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
-use crate::log::ready::RoomMaker;
+use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{Later, Space};
+use crate::log::state::place;
 use crate::options::policy::Policy;
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
@@ -55,7 +56,7 @@ impl TextLog<'_> {
 
     /// Up to where zeros are to be written: a window ahead of the tail, within what records go to.
     fn zeros_end(self) -> u64 {
-        if !self.core.needs_zeros() {
+        if !space::needs_zeros(self.core) {
             return 0;
         }
         let words = self.core.words();
@@ -103,7 +104,7 @@ impl TextSpace<'_> {
     pub(crate) fn allocate_text(self, allocated: u64, end: Lsn, len: u64) -> Result<()> {
         let core = self.prepare.writer.core;
         // No file for a log that is gone: another one may have taken its place.
-        core.require_place()?;
+        place::require(core)?;
         let words = core.words();
         let left_over = words.files.names.newest().map_or(Lsn::ZERO, |newest| newest.first);
         let mut next = self.next_name(allocated, len)?;
@@ -180,7 +181,8 @@ impl TextWriter<'_> {
         let words = core.words();
         let rule = &words.files.rule;
         let ahead = words.ahead_of(end, true);
-        let wants_zeros = is_ready && ahead < TextLog::of(core).window() && core.needs_zeros();
+        let wants_zeros =
+            is_ready && ahead < TextLog::of(core).window() && space::needs_zeros(core);
         let wants_file = end.get() > rule.edge().unwrap_or(0);
         if (wants_zeros || wants_file) && !words.prepare.is_held() {
             later.space = Some(Space { end, ahead: 0, is_ready });

@@ -6,12 +6,13 @@ use crate::log::read::reader::{Reader, beyond_the_end, not_a_start, trimmed};
 use crate::log::read::window::Window;
 use crate::log::repair::sight::Sight;
 use crate::log::state::core::Core;
+use crate::log::state::identity;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
-        let epoch = core.live_epoch();
+        let epoch = identity::live_epoch(&core);
         let mut reader = Reader {
             window: Window::new(Arc::clone(&core)),
             core,
@@ -59,7 +60,7 @@ impl Reader {
         let core = &self.core;
         core.check_words()?;
         // Before the tail is read: what is seen later is seen by `check_epoch`.
-        let epoch = core.live_epoch();
+        let epoch = identity::live_epoch(core);
         let begin = core.begin();
         let position = if to == Lsn::ZERO { begin } else { to };
         if position < begin {

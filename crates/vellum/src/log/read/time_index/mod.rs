@@ -21,6 +21,7 @@ use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::layout::framed::Frames;
 use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::text::policy;
 use crate::log::read::reader::Reader;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
@@ -222,12 +223,10 @@ pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
     Ok(())
 }
 
-impl Core {
-    /// Whether it is known how old files are.
-    pub(crate) fn knows_ages(&self) -> bool {
-        let notes_times = || self.policy().retain_age.is_some();
-        self.geometry.layout.names_have_times() || self.geometry.has_envelope || notes_times()
-    }
+/// Whether it is known how old files are.
+pub(crate) fn knows_ages(core: &Core) -> bool {
+    let notes_times = || policy::of(core).retain_age.is_some();
+    core.geometry.layout.names_have_times() || core.geometry.has_envelope || notes_times()
 }
 
 fn timeless(core: &Core) -> Error {

@@ -1,0 +1,140 @@
+//! Noticing that a log was removed or moved under its writers, and going on in a new one.
+//!
+//! A process reaches the files below the directory that it opened, so it would go on writing to a
+//! log that nobody finds any more. Once a second, by a clock that costs no system call, an append
+//! (of those that follow one another quickly, every sixteenth) looks whether the path still leads
+//! to that directory, and whether `lock` and `control` in it are the files that it has open. If
+//! not, it reserves nothing.
+//!
+//! A control file that is missing alone changes nothing: all who have it mapped go on together, and
+//! `lock` keeps others from making another. Without `lock` the next opener would not see that
+//! anybody is there.
+//!
+//! A directory above may be renamed: as long as the log is where it was in its own parent and
+//! nothing else has its path, it is in its place.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::log::state::core::Core;
+use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::state::watch::Glance;
+use crate::sys::clock;
+use crate::sys::filesystem::Filesystem;
+use crate::{Error, ErrorKind, Result};
+
+/// How often to look whether a file is missing because all of the log is being removed.
+const LOOKS: usize = 200;
+const PAUSE: Duration = Duration::from_millis(5);
+/// Appends that may go by without a look at the clock.
+const LEFT_OUT_MAX: u8 = 15;
+/// A moment at which nobody looks: the next append does.
+const NEVER: u64 = u64::MAX;
+
+/// What has the name of a file that was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Same,
+    Other,
+    Nothing,
+}
+
+/// Refuses to append to a log that is not at its path any more; looks once a second.
+#[inline]
+pub(crate) fn check(core: &Core) -> Result<()> {
+    let now = clock::uptime();
+    match core.watch.checked_at.load(Ordering::Relaxed) == now {
+        true => Ok(()),
+        false => look(core, now),
+    }
+}
+
+/// As [`check`] for who appends often: after several looks in the same
+/// second up to [`LEFT_OUT_MAX`] appends go by without one.
+#[inline]
+pub(crate) fn check_sometimes(core: &Core, glance: &mut Glance) -> Result<()> {
+    if glance.left > 0 {
+        glance.left -= 1;
+        return Ok(());
+    }
+    check_now(core, glance)
+}
+
+#[inline(never)]
+fn check_now(core: &Core, glance: &mut Glance) -> Result<()> {
+    let is_same_second = core.watch.checked_at.load(Ordering::Relaxed) == clock::uptime();
+    glance.step = if is_same_second { (2 * glance.step + 1).min(LEFT_OUT_MAX) } else { 0 };
+    glance.left = glance.step;
+    check(core)
+}
+
+#[cold]
+fn look(core: &Core, now: u64) -> Result<()> {
+    // Other threads go on meanwhile.
+    core.watch.checked_at.store(now, Ordering::Relaxed);
+    require(core)
+}
+
+/// Refuses to go on where the log is not at its path any more.
+#[cold]
+pub(crate) fn require(core: &Core) -> Result<()> {
+    if core.watch.files.is_none() {
+        return Ok(());
+    }
+    let message = if !core.dir.is_in_place(has_steady_inodes(core)) {
+        "the log's directory was removed or moved while the log was open; open it again, which \
+         makes a new one where there is none"
+    } else if !has_own_files(core) {
+        "files of the log were removed or replaced while it was open; open it again, which \
+         makes a new one where there is none"
+    } else {
+        return Ok(());
+    };
+    // It may be put back.
+    core.watch.checked_at.store(NEVER, Ordering::Relaxed);
+    Err(Error::new(ErrorKind::Removed, message).at_path(&core.dir))
+}
+
+/// The error of something that failed, or what explains it. A file that is missing may be the
+/// first of all to go: then it takes up to a second until the rest has followed. Where it did
+/// not, the next calls do not wait for it again.
+#[cold]
+pub(crate) fn explain(core: &Core, error: Error) -> Error {
+    let may_be_first = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
+        && core.is_told_missing(&error)
+        && core.watch.may_wait();
+    for _ in 0..if may_be_first { LOOKS } else { 1 } {
+        if let Err(removed) = require(core) {
+            return removed;
+        }
+        if may_be_first {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    error
+}
+
+/// Whether the files in the directory are those of the log that is mapped, wherever it was
+/// moved.
+pub(crate) fn has_own_files(core: &Core) -> bool {
+    let Some(files) = core.watch.files else { return true };
+    found(core, LOCK_NAME, files.lock) == Found::Same
+        && found(core, CONTROL_NAME, files.control) != Found::Other
+}
+
+/// What has the name of the file that was `known`; what cannot be looked at is taken to be it.
+pub(crate) fn found(core: &Core, name: &str, known: (u64, u64)) -> Found {
+    match core.dir.stat(&core.dir.join(name)) {
+        Ok(found) if (found.st_dev, found.st_ino) == known => Found::Same,
+        Ok(_) if has_steady_inodes(core) => Found::Other,
+        Err(Errno::NOENT) => Found::Nothing,
+        Ok(_) | Err(_) => Found::Same,
+    }
+}
+
+/// Whether a file keeps its inode as long as it is there.
+fn has_steady_inodes(core: &Core) -> bool {
+    core.ready.filesystem != Filesystem::Fuse
+}
