@@ -13,8 +13,8 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help help-all build demo bench bench-peers peers bench-python results setup test lint test-python \
-  openraft model model-long orders mutants killpoints killpoints-all inject stress worlds powercut powercut-sample fuzz fuzz-check deny clean
+.PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test lint test-python \
+  openraft model model-long orders mutants killpoints killpoints-all inject stress worlds powercut powercut-sample deny clean
 
 # A target is listed by the text behind its `##`, with `##*` among those of every day; a group by `##@`.
 LIST = { text = $$0; sub(/.*\#\#\*? /, "", text); sub(/:.*/, ""); printf "  %-17s%s\n", $$0, text }
@@ -66,6 +66,19 @@ results: build $(if $(SUITES),$(if $(filter peers-%,$(SUITES)),peers),peers) ##*
 ##@ Test
 
 setup: tools packages filesystems extras ship-servers $(VENV)/installed ##* install what `make test` needs, and do nothing else
+
+# Most tests wait for processes and disks, so there are more of them at the same time than processors.
+export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+
+# Without campaigns, without other workspaces, and where a filesystem of its own would take long.
+SLOW = processes:: damage:: examples:: faults:: api::round_trip api::random_access durable::damage durable::trust durable::identity \
+  ship::restoring text::power
+quick: tools lint-tools ##* what to run before each commit, in three minutes: lints, unit tests, rules, the quick half of the tests
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --quiet -- -D warnings
+	$(CARGO) test --workspace --features $(FEATURES) --lib --quiet
+	$(CARGO) test -p vellum-docs --quiet
+	$(CARGO) test -p vellum -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
 
 test: tools packages filesystems extras lint fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut and Python tests
 	$(CARGO) test --workspace --features $(FEATURES)
@@ -137,25 +150,6 @@ powercut-sample: tools filesystems ##* a few hundred power cuts, each opened in 
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(TARGET)/debug/vellum-powercut --profile sample || [ $$? -eq 77 ]
 
-# What is new goes to target/fuzz-corpus; `test` replays what is kept in fuzz/corpus.
-fuzz: tools ##* damage logs at random, SECONDS=60 for each of three targets (nightly Rust)
-	@$(CARGO) fuzz --version >/dev/null 2>&1 || \
-	  { echo "make: cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
-	@$(CARGO) +nightly --version >/dev/null 2>&1 || \
-	  { echo "make: a nightly toolchain is missing: rustup toolchain install nightly" >&2; exit 1; }
-	@for target in headers recovery repair; do \
-	  mkdir -p target/fuzz-corpus/$$target && \
-	  $(CARGO) +nightly fuzz run $$target target/fuzz-corpus/$$target fuzz/corpus/$$target -- \
-	    -max_total_time=$(SECONDS) -max_len=128 -timeout=60 -rss_limit_mb=1024 || exit 1; \
-	done
-
-# The targets of the fuzzer still build, where the toolchain that they need is there; `test` replays what
-# they have found in any case.
-fuzz-check: tools ## build the fuzz targets, where nightly Rust is installed
-	@if $(CARGO) +nightly --version >/dev/null 2>&1; then \
-	  $(CARGO) +nightly check --quiet --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz-check; \
-	else echo "make: no nightly toolchain: the fuzz targets are not built" >&2; fi
-
 lint: tools lint-tools ##* formatting, clippy, rustdoc
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
@@ -170,6 +164,7 @@ deny: tools $(TARGET)/tools/bin/cargo-deny ## licences, versions and sources of 
 clean: ##* remove everything that was built
 	$(CARGO) clean
 
+include fuzz/fuzz.mk
 include crates/vellum-ship/ship.mk
 include packaging/tools.mk
 include packaging/install.mk
