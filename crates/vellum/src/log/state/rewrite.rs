@@ -50,8 +50,8 @@ fn note(dir: &Dir, path: &Path, len: u64, direct: u64) -> Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         answer => answer.or_os("open", path)?,
     };
-    let write = || write_over_itself(&fd, 0, len);
-    twice(|| write().and_then(|()| sys::past_cache::sync(&fd, 0, direct)))
+    write_over_itself(&fd, 0, len)
+        .and_then(|()| sys::past_cache::sync(&fd, 0, direct))
         .or_os("write again", path)
 }
 
@@ -84,17 +84,11 @@ fn again(
         let header_len = geometry.layout.file_header_len();
         let begin = header_len + from.get().max(first) - first;
         let end = header_len + to.get().min(first + capacity) - first;
-        let write = || write_over_itself(&fd, begin, end);
-        twice(|| write().and_then(|()| finish(&fd, begin, end))).or_os("write again", &path)?;
+        let written = write_over_itself(&fd, begin, end).and_then(|()| finish(&fd, begin, end));
+        written.or_os("write again", &path)?;
         first += capacity;
     }
     Ok(())
-}
-
-/// Tries once more what has failed: the kernel may have told of a write from before, which it had
-/// told nobody of. The second time all is written again.
-fn twice(act: impl Fn() -> io::Result<()>) -> io::Result<()> {
-    act().or_else(|_| act())
 }
 
 /// Writes what a file holds from `begin` to `end`, or to where it ends, over itself. Holes stay.

@@ -30,6 +30,12 @@ pub(crate) fn waiter(arguments: &[String]) {
     hear();
 }
 
+/// Opens a log whose device works again. The kernel may tell an opener of a write that has failed
+/// before; it tells the next one nothing.
+fn open_again(path: &Path) -> Log {
+    until("the device takes it", || Options::default().open(path).ok())
+}
+
 const WRITES_FAIL: &str = "writes fail";
 
 #[test]
@@ -84,7 +90,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         let [follower, mut reader] = followers;
         drop((log, follower));
         failing.into_iter().for_each(Failing::mend);
-        let log = Options::default().open(&place).unwrap();
+        let log = open_again(&place);
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
         log.append_durable(b"more").unwrap();
@@ -154,7 +160,7 @@ fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
         assert!(error.raw_os_error().is_some(), "{fill}: {error}");
         drop(log);
         failing.mend();
-        let log = Options::default().open(&path).unwrap();
+        let log = open_again(&path);
         assert_eq!(log.published(), lsns[5], "{fill}");
         let rest = HEADER_LEN + lsns[5].get() - log.begin().get();
         drop(log);
@@ -195,7 +201,7 @@ fn commits_into_blocks_whose_first_write_failed_are_on_the_device() {
         });
         drop(log);
         thin.make_room();
-        let log = Options::default().open(&path).unwrap();
+        let log = open_again(&path);
         let wanted = line(b'c', 500);
         for _ in 0..8 {
             log.append_durable(&wanted).unwrap();
@@ -305,8 +311,7 @@ fn notes_that_no_device_took_are_written_again_after_a_failed_sync() {
             let fails = |file: &File| drop(file.sync_all().expect_err("no device takes it"));
             lose(&thin, file, note, 0, fails);
         }
-        // The kernel may tell an opener of a write from before. The next one succeeds.
-        let log = until("the device takes it", || Options::default().open(&path).ok());
+        let log = open_again(&path);
         log.append_durable(b"acknowledged").unwrap();
         drop(log);
 
