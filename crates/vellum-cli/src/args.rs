@@ -165,7 +165,8 @@ pub(crate) struct ShapeArgs {
     /// How file space is made ready ahead of need [new log: auto]
     #[arg(long, value_name = "HOW", value_parser = values::preallocate())]
     pub(crate) preallocate: Option<Preallocate>,
-    /// How records get into the files [new log: mapped where that is safe]
+    /// How records get into the files [new log: pwrite for text, so that every tool can read it;
+    /// mapped, where that is safe, for others]
     #[arg(long, value_name = "HOW", value_parser = values::fill())]
     pub(crate) fill: Option<Fill>,
     /// Put the time and the writer before each record of a framed log, in 16 bytes: `cat --json`

@@ -10,7 +10,7 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use anyhow::Context;
-use vellum::{ErrorKind, Layout, Log, Lsn};
+use vellum::{ErrorKind, Fill, Layout, Log, Lsn, OnFull};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::say;
 
@@ -21,6 +21,11 @@ use ending::Ending;
 pub(super) use ending::TAKEN;
 use input::Input;
 use records::{Record, Records};
+
+/// Lines that go into a text log by one call have no more bytes than a pipe holds.
+const TOGETHER_BYTES_MAX: u64 = 64 << 10;
+/// And no more than this part of a file.
+const TOGETHER_PER_FILE: u64 = 64;
 
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
     let file = input::open().context("cannot read standard input")?;
@@ -52,11 +57,12 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
     }
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(log, when, args.commit_interval, args.ack);
+    let together_bytes_max = together_bytes_max(args, &committer.log())?;
     let mut records = Records::new(Input::new(file, &committer, ending), delimiter);
     let mut number: u64 = 1;
     loop {
-        let record = match records.next() {
-            Ok(Some(record)) => record,
+        let (record, count) = match records.next_many(together_bytes_max) {
+            Ok(Some(found)) => found,
             Ok(None) => break,
             Err(error) => {
                 let failure = committer.take_failure();
@@ -70,10 +76,36 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
                 answer => break answer.with_context(|| not_appended(number))?,
             }
         };
-        committer.appended(lsn)?;
-        number += 1;
+        // What comes together is text, in which every byte has its position.
+        committer.appended(if count == 1 { lsn } else { last_line(lsn, record) })?;
+        number += count;
     }
     committer.commit()
+}
+
+/// How many bytes of records may go into the log by one call: none more than the first, unless they
+/// are lines of a text log that nobody counts or waits for one by one.
+fn together_bytes_max(args: &AppendArgs, log: &Log) -> vellum::Result<usize> {
+    let is_one_by_one = args.null || args.ack || args.commit_when() == CommitWhen::Every;
+    // The log counts what it drops.
+    let may_drop = args.policy.on_full == Some(OnFull::Drop);
+    if is_one_by_one || may_drop || log.layout() != Layout::Text {
+        return Ok(0);
+    }
+    let stat = log.stat()?;
+    if stat.fill != Fill::Pwrite {
+        // A line costs no system call.
+        return Ok(0);
+    }
+    let file = stat.policy.rotate_bytes.unwrap_or(u64::MAX).min(stat.segment_capacity_bytes);
+    // Files are as long as their limit says but for a small part.
+    Ok((file / TOGETHER_PER_FILE).min(TOGETHER_BYTES_MAX) as usize)
+}
+
+/// Where the last of the lines starts that went in at `lsn`.
+fn last_line(lsn: Lsn, lines: Record<'_>) -> Lsn {
+    let before = memchr::memrchr(b'\n', lines.payload()).map_or(0, |newline| newline + 1);
+    Lsn::new(lsn.get() + before as u64)
 }
 
 fn not_appended(number: u64) -> String {

@@ -15,6 +15,7 @@ mod cat;
 mod commit;
 mod cursor;
 mod demo;
+mod followed;
 mod gaps;
 mod help;
 mod nonblocking;

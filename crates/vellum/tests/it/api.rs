@@ -33,5 +33,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("append records", metrics::append_records),
     #[cfg(any(feature = "log", feature = "tracing"))]
     ("log with", events::log_with),
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    ("log from a static", events::log_from_a_static),
     ("hold a log", sharing::hold_a_log),
 ];

@@ -83,6 +83,24 @@ impl<R: Read> Records<R> {
         Ok((len > 0).then_some(Record { bytes, is_delimited }))
     }
 
+    /// The next record with all whole ones behind it that were read already, as long as together
+    /// they have no more than `bytes_max`; and how many those are.
+    pub(super) fn next_many(&mut self, bytes_max: usize) -> Result<Option<(Record<'_>, u64)>> {
+        let Some(Record { bytes, is_delimited }) = self.next()? else { return Ok(None) };
+        let len = bytes.len();
+        let (from, mut count) = (self.start - len, 1);
+        if is_delimited {
+            let most = bytes_max.saturating_sub(len).min(self.end - self.start);
+            let read = &self.buffer[self.start..self.start + most];
+            if let Some(last) = memchr::memrchr(self.delimiter, read) {
+                count += memchr::memchr_iter(self.delimiter, &read[..=last]).count() as u64;
+                self.start += last + 1;
+            }
+        }
+        let bytes = &self.buffer[from..self.start];
+        Ok(Some((Record { bytes, is_delimited }, count)))
+    }
+
     fn read_more(&mut self) -> Result<()> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -128,6 +146,26 @@ mod tests {
             let nul = payloads(input, 0, buffer_bytes);
             assert_eq!(nul, [&b"one\n\nthree is longer\n"[..], b"four"], "{buffer_bytes}");
         }
+    }
+
+    #[test]
+    fn what_one_read_brought_comes_together_in_whole_records() {
+        let input = b"one\n\nthree is longer\nfour\nfive";
+        for buffer_bytes in 1..40 {
+            for bytes_max in 0..40 {
+                let mut records = Records::with_limits(&input[..], b'\n', buffer_bytes, 100);
+                let (mut found, mut total) = (Vec::new(), 0);
+                while let Some((record, count)) = records.next_many(bytes_max).unwrap() {
+                    assert!(count == 1 || record.bytes.len() <= bytes_max);
+                    assert!(record.is_delimited || record.bytes == b"five");
+                    found.extend_from_slice(record.bytes);
+                    total += count;
+                }
+                assert_eq!((found.as_slice(), total), (&input[..], 5));
+            }
+        }
+        let mut records = Records::with_limits(&input[..], b'\n', 100, 100);
+        assert_eq!(records.next_many(22).unwrap().unwrap().1, 3);
     }
 
     #[test]

@@ -58,6 +58,64 @@ pub(crate) fn log_with(arguments: &[String]) {
     }
 }
 
+/// As the page for Rust shows it: the writer is in a `static`, so nothing closes the log.
+pub(crate) fn log_from_a_static(arguments: &[String]) {
+    let options = Options::text().rotate_bytes(50_000_000).retain_files(10);
+    let log = options.open(&arguments[0]).unwrap();
+    match arguments[1].as_str() {
+        #[cfg(feature = "tracing")]
+        "tracing" => {
+            tracing_to(log);
+            tracing_event("hello", 1);
+        }
+        #[cfg(feature = "log")]
+        "log" => {
+            vellum::logger::Logger::new(log).init().unwrap();
+            log_event("hello", 1);
+        }
+        way => panic!("no way to log: {way}"),
+    }
+    child::say("done");
+    // A word to go, or a signal.
+    if child::hear().is_some() {
+        std::process::exit(0);
+    }
+}
+
+/// Asserts that the file holds `lines` events and nothing but text, whatever ended its writers.
+fn check_static(way: &str) {
+    let dir = scratch();
+    let path = place(&dir);
+    let check = |lines: usize, what: &str| {
+        let text = std::fs::read_to_string(path.join("current")).unwrap();
+        assert!(text.lines().all(|line| line.ends_with("hello number=1")), "{what}: {text:?}");
+        assert_eq!(text.matches('\n').count(), lines, "{what}");
+    };
+    for (number, end) in (1..).zip([None, Some(libc::SIGTERM), Some(libc::SIGKILL)]) {
+        let mut child = Child::start("log from a static", &[path.to_str().unwrap(), way]);
+        child.expect("done");
+        check(number, "while the writer lives");
+        match end {
+            None => child.tell("go"),
+            Some(signal) => child.signal(signal),
+        }
+        child.finish();
+        check(number, &format!("after {end:?}"));
+    }
+}
+
+#[cfg(feature = "tracing")]
+#[test]
+fn a_file_of_tracing_is_text_also_where_nobody_closes_the_log() {
+    check_static("tracing");
+}
+
+#[cfg(feature = "log")]
+#[test]
+fn a_file_of_log_is_text_also_where_nobody_closes_the_log() {
+    check_static("log");
+}
+
 /// The numbers of the events whose text holds `name`.
 fn numbers(lines: &[Vec<u8>], name: &str) -> Vec<usize> {
     let lines = lines.iter().map(|line| std::str::from_utf8(line).unwrap());
