@@ -24,7 +24,7 @@ for thread in threads:
     thread.join()
 with Log(place / "web.log") as log:
     assert len(list(log.read())) == 8
-with Log(place / "orders.wal", wal=True) as log:
+with Log(place / "orders.wal", kind="wal") as log:
     log.commit(log.append(b"an order"))
     assert [bytes(record.payload) for record in log.read()] == [b"an order"]
 has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
