@@ -1323,12 +1323,12 @@ typedef enum {
     VELLUM_HOLD_PREPARE = 1,
     // The lock under which reservations of the dead are padded.
     VELLUM_HOLD_REPAIR = 2,
-    // The lock under which batches begin and end. Who commits waits for it.
+    // The lock under which commit groups begin and end. A commit waits for it.
     VELLUM_HOLD_COMMIT = 3,
     // A batch of records on its way to the device. Who commits one of them waits for it.
-    VELLUM_HOLD_BATCH = 4,
-    // The turn at writing text. Who appends waits for it for a tenth of a second.
-    VELLUM_HOLD_TURN = 5,
+    VELLUM_HOLD_COMMIT_GROUP = 4,
+    // The lock under which text is written. An append waits for it for a tenth of a second.
+    VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
     // The lock of the line that tells of dropped records.
     VELLUM_HOLD_DROP_LINE = 6,
     // A reservation that is being filled. Readers and commits do not get past it.

@@ -59,8 +59,8 @@ const AREAS: &[Area] = &[
         name: "recovery",
         paths: &[
             "log/open/recover.rs",
-            "log/open/wipe.rs",
-            "log/open/trust.rs",
+            "log/open/zero_tail.rs",
+            "log/open/words_check.rs",
             "log/layout/framed/recover.rs",
             "log/layout/framed/frames.rs",
             "log/layout/text/recover.rs",

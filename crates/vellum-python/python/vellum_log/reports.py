@@ -40,7 +40,7 @@ class Hold(TypedDict):
     """
 
     what: Literal[
-        "prepare", "repair", "commit", "batch", "turn", "drop-line", "append", "gate", "compression",
+        "prepare", "repair", "commit", "commit-group", "text-write-lock", "drop-line", "append", "gate", "compression",
         "cursors",
     ]
     pid: int | None

@@ -62,7 +62,7 @@ pub(crate) const GEOMETRY_LEN: usize = size_of::<ControlHeader>();
 const _: () = assert!(GEOMETRY_LEN == 72);
 
 /// In `marks`: there may be seals.
-const SEALED_MARK: u32 = 1;
+const COMMITTED_MARK: u32 = 1;
 /// In `marks` of version 2: records have envelopes.
 const ENVELOPE_MARK: u32 = 2;
 
@@ -103,8 +103,8 @@ impl Geometry {
             return Err(HeaderFault::Damaged);
         }
         let marks = header.marks.get();
-        if version == MARKED_VERSION && marks & !(SEALED_MARK | ENVELOPE_MARK) != 0 {
-            return Err(HeaderFault::Marks(marks & !(SEALED_MARK | ENVELOPE_MARK)));
+        if version == MARKED_VERSION && marks & !(COMMITTED_MARK | ENVELOPE_MARK) != 0 {
+            return Err(HeaderFault::Marks(marks & !(COMMITTED_MARK | ENVELOPE_MARK)));
         }
         let choice = |code: U32| code.get().checked_sub(1).map(|index| index as usize);
         let geometry = (|| {
@@ -115,7 +115,7 @@ impl Geometry {
                 segment_capacity: header.segment_capacity.get(),
                 secret: header.secret.get(),
                 boot_id: header.boot_id,
-                is_sealed: marks & SEALED_MARK != 0,
+                is_sealed: marks & COMMITTED_MARK != 0,
                 cut: header.cut.get(),
                 has_envelope: version == MARKED_VERSION && marks & ENVELOPE_MARK != 0,
             })
@@ -135,7 +135,7 @@ impl Geometry {
     }
 
     fn marks(&self) -> u32 {
-        let sealed = if self.is_sealed { SEALED_MARK } else { 0 };
+        let sealed = if self.is_sealed { COMMITTED_MARK } else { 0 };
         let envelope = if self.has_envelope { ENVELOPE_MARK } else { 0 };
         sealed | envelope
     }

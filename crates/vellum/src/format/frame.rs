@@ -38,8 +38,8 @@ pub(crate) enum Kind {
     Batch,
     /// A record of a batch. Told from others, so that it counts only where its batch is whole.
     Member,
-    /// What was durable when a commit was sealed, for recovery (`format::seal`).
-    Seal,
+    /// What was durable when a commit was sealed, for recovery (`format::commit_record`).
+    CommitRecord,
 }
 
 /// XORed into the check, so that a header tells its kind without a byte for it: with 32 bits of
@@ -220,7 +220,8 @@ impl Check {
     /// The kind of the record with this header, after all of the payload; `None` where the two do
     /// not belong together.
     pub(crate) fn kind(self, header: Header) -> Option<Kind> {
-        let mut kinds = [Kind::Record, Kind::Member, Kind::Seal].into_iter().zip(PAYLOAD_MARKS);
+        let mut kinds =
+            [Kind::Record, Kind::Member, Kind::CommitRecord].into_iter().zip(PAYLOAD_MARKS);
         kinds.find(|(_, mark)| header == self.finish_as(*mark)).map(|(kind, _)| kind)
     }
 

@@ -3,6 +3,7 @@
 //! The normative description is `docs/format.md`.
 
 pub(crate) mod commit_path;
+pub(crate) mod commit_record;
 pub(crate) mod control;
 pub(crate) mod cursor;
 pub(crate) mod envelope;
@@ -10,7 +11,6 @@ pub(crate) mod frame;
 pub(crate) mod identity;
 pub(crate) mod layout;
 pub(crate) mod policy;
-pub(crate) mod seal;
 pub(crate) mod segment;
 pub(crate) mod stage;
 pub(crate) mod text;

@@ -42,7 +42,7 @@ pub use read::pollable::PollableReader;
 pub use read::reader::Reader;
 pub use read::record::{OwnedRecord, Record};
 pub use read::records::Records;
-pub use ready::preparing::SegmentKeeper;
+pub use ready::segment_keeper::SegmentKeeper;
 pub use report::copy_out::{RepairReport, repair};
 pub use report::metrics::{CommitStat, Metrics, RemovedFiles, RemovedStat};
 pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::commit::{self, Batch};
+use super::commit::{self, CommitGroup};
 use super::primitive::Ordering;
 use super::words::{CommitCountWords, CommitWords, StageWords};
 use crate::Lsn;
@@ -45,14 +45,14 @@ impl CommitWords {
     }
 
     /// End of what commit groups have taken.
-    pub(crate) fn sealed(&self) -> Lsn {
-        Lsn::new(self.ends.sealed.load(Ordering::Acquire))
+    pub(crate) fn grouped(&self) -> Lsn {
+        Lsn::new(self.ends.grouped.load(Ordering::Acquire))
     }
 
     /// Stores what was found of a log that was recovered or made. The caller is alone.
     pub(crate) fn set_ends(&self, durable: Lsn, checkpoint: Lsn, staged_from: Lsn) {
         self.ends.durable.store(durable.get(), Ordering::Relaxed);
-        self.ends.sealed.store(durable.get(), Ordering::Relaxed);
+        self.ends.grouped.store(durable.get(), Ordering::Relaxed);
         self.ends.checkpoint.store(checkpoint.get(), Ordering::Relaxed);
         self.stage.begin.store(staged_from.get(), Ordering::Relaxed);
     }
@@ -112,7 +112,7 @@ impl CommitCountWords {
     }
 
     /// Counts a sync, or a write of the same kind, of `group`.
-    pub(crate) fn count_sync(&self, group: Batch, time: Duration) {
+    pub(crate) fn count_sync(&self, group: CommitGroup, time: Duration) {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         self.synced_bytes.fetch_add(group.end.get() - group.start.get(), Ordering::Relaxed);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);

@@ -28,7 +28,7 @@ pub(super) fn abandon(words: &Words) {
         Failure { errno: ERRNO, segment: Lsn::ZERO, operation: Operation::Control },
     );
     let locks = [&words.prepare.lock, &words.repair.lock, &words.commits.lock.lock];
-    for lock in locks.into_iter().chain([&words.files.turn.lock, &words.full.lock]) {
+    for lock in locks.into_iter().chain([&words.files.write_lock.lock, &words.full.lock]) {
         lock.holder.store(0, Ordering::SeqCst);
     }
     for slot in &words.slots {

@@ -40,11 +40,11 @@ pub(crate) const LANE_COUNT: usize = 4;
 #[cfg(any(all(loom, test), shuttle))]
 pub(crate) const LANE_COUNT: usize = 2;
 
-/// Words that those who wait for a batch sleep on: more than batches in flight, and the next one.
+/// Words that those who wait for a group sleep on: more than groups in flight, and the next one.
 #[cfg(not(any(all(loom, test), shuttle)))]
-pub(crate) const BATCH_WORD_COUNT: usize = 16;
+pub(crate) const GROUP_WORD_COUNT: usize = 16;
 #[cfg(any(all(loom, test), shuttle))]
-pub(crate) const BATCH_WORD_COUNT: usize = 4;
+pub(crate) const GROUP_WORD_COUNT: usize = 4;
 
 /// A word with two cache lines to itself: processors fetch lines in pairs.
 #[derive(Default)]
@@ -93,7 +93,7 @@ pub(crate) struct Words {
 #[repr(C)]
 pub(crate) struct FileWords {
     /// Held by who writes text by system call.
-    pub(crate) turn: Alone<WatchedLockWords>,
+    pub(crate) write_lock: Alone<WatchedLockWords>,
     pub(crate) rule: Alone<RuleWords>,
     pub(crate) policy: Alone<PolicyWords>,
     pub(crate) names: Alone<NameWords>,
@@ -154,12 +154,12 @@ pub(crate) struct NameWords {
 pub(crate) struct CommitWords {
     /// Why nothing more can be; looked at by every append.
     pub(crate) poison: Alone<PoisonWords>,
-    /// Held by who seals a batch, or raises `durable`.
+    /// Held by who begins a group, or raises `durable`.
     pub(crate) lock: Alone<WatchedLockWords>,
     pub(crate) ends: Alone<CommitEndWords>,
     pub(crate) lanes: [LaneWords; LANE_COUNT],
-    /// The batch with number `n` is waited for on word `n % 16`; they only count up.
-    pub(super) batches: [Line<AtomicU32>; BATCH_WORD_COUNT],
+    /// The group with number `n` is waited for on word `n % 16`; they only count up.
+    pub(super) groups: [Line<AtomicU32>; GROUP_WORD_COUNT],
     pub(crate) stage: Alone<StageWords>,
     pub(crate) counts: CommitCountWords,
 }
@@ -182,18 +182,18 @@ pub(crate) struct PoisonWords {
 pub(crate) struct CommitEndWords {
     /// End of what survives a power cut.
     pub(super) durable: AtomicU64,
-    /// End of what batches have taken.
-    pub(super) sealed: AtomicU64,
-    /// Number of the batch that will be sealed next.
-    pub(super) next_batch: AtomicU64,
+    /// End of what groups have taken.
+    pub(super) grouped: AtomicU64,
+    /// Number of the group that will begin next.
+    pub(super) next_group: AtomicU64,
     /// Batches before this number end on a block boundary, so that the next need not wait.
-    pub(super) pad_until_batch: AtomicU64,
+    pub(super) pad_until_group: AtomicU64,
     /// Positions below this lie in segments whose names survive a power cut.
     pub(super) named_end: AtomicU64,
     /// The user's own mark.
     pub(super) checkpoint: AtomicU64,
-    /// End of the newest seal that stands in the log, which the next batch ends with.
-    pub(super) seal_end: AtomicU64,
+    /// End of the newest commit record that stands in the log, which the next group ends with.
+    pub(super) record_end: AtomicU64,
     /// When somebody who waits has looked for the dead last, in microseconds of the machine's own
     /// clock.
     pub(super) looked_at: AtomicU64,
@@ -201,7 +201,7 @@ pub(crate) struct CommitEndWords {
     pub(crate) durable_count: EventCountWords,
 }
 
-/// A batch on its way to the device.
+/// A group on its way to the device.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct LaneWords {
@@ -212,7 +212,7 @@ pub(crate) struct LaneWords {
     pub(super) number: AtomicU64,
     /// 1 once it has been written.
     pub(super) is_written: AtomicU64,
-    /// Of this batch: its owner and `number`.
+    /// Of this group: its owner and `number`.
     pub(crate) noticed: NoticeWords,
 }
 
@@ -316,8 +316,8 @@ pub(crate) struct ShipWords {
 pub(crate) struct LockWords {
     /// `participants::Owner` of the holder, or 0.
     pub(super) holder: AtomicU64,
-    /// Counts releases that somebody waited for, wake-ups before a release, and every release of a
-    /// turn (`log::layout::text::write_lock`); slept on.
+    /// Counts releases that somebody waited for, wake-ups before a release, and every release of
+    /// the text write lock (`log::layout::text::write_lock`); slept on.
     pub(super) releases: AtomicU32,
     /// 1 if somebody may be asleep.
     pub(super) contended: AtomicU32,

@@ -116,7 +116,7 @@ impl<'a> Batch<'a> {
         }
         let (count, bytes) = (self.len(), &mut self.bytes);
         let append = Append::of(core);
-        append.with_space(|| match core.geometry.layout.has_frames() {
+        append.retry_when_full(|| match core.geometry.layout.has_frames() {
             true => append_frames(append, count, bytes),
             false => {
                 let len = bytes.len() as u64;

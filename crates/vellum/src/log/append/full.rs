@@ -80,14 +80,14 @@ impl Append<'_> {
     #[cold]
     pub(crate) fn append_later(self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
         if self.may_commit_first(&error) {
-            return self.with_space(|| self.append_once(parts));
+            return self.retry_when_full(|| self.append_once(parts));
         }
         if !is_full(&error) {
             return Err(error);
         }
         retention::apply(self.core.writer()?);
         match self.core.choices.on_full {
-            OnFull::Block => self.with_space(|| self.append_once(parts)),
+            OnFull::Block => self.retry_when_full(|| self.append_once(parts)),
             // Who drops does not come here.
             OnFull::Error | OnFull::Drop => Err(error),
         }
@@ -129,7 +129,7 @@ impl Append<'_> {
 
     /// Repeats an attempt that finds the disk full, if this process chose to wait, or the stage, if
     /// it chose to commit.
-    pub(crate) fn with_space<T>(self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    pub(crate) fn retry_when_full<T>(self, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
         let words = &self.core.words().full;
         let until = wait::deadline(self.core);
         loop {

@@ -42,7 +42,7 @@ impl Appender<'_> {
         let first = self.writer.core.segment_of(lsn);
         let held = slot.held(first).map(Arc::clone);
         if held.is_none() {
-            slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
+            slot.opened = (Lsn::ZERO, Lsn::ZERO);
         }
         (slot.segment, slot.segment_first) = (None, Lsn::ZERO);
         slot.segment = Some(held.map_or_else(|| self.open_segment(first), Ok)?);
@@ -54,9 +54,9 @@ impl Appender<'_> {
     /// it is to notice while it holds nobody up. A record over many segments opens the later ones
     /// as it comes to them.
     #[cold]
-    pub(crate) fn take_in_hand(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
+    pub(crate) fn open_range(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
         slot.let_go();
-        slot.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        slot.opened = (Lsn::ZERO, Lsn::ZERO);
         let mut first = self.writer.core.segment_of(range.start);
         let mut more = Vec::new();
         while first < range.end() && more.len() < SEGMENTS_IN_HAND {
@@ -68,7 +68,7 @@ impl Appender<'_> {
             limits::check_size_limit(self.writer.core)?;
         }
         let end = self.writer.core.segment_end(Lsn::new(range.end().get() - 1));
-        slot.in_hand = (self.writer.core.segment_of(range.start), end);
+        slot.opened = (self.writer.core.segment_of(range.start), end);
         if let [only] = &more[..] {
             (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
         } else {

@@ -26,7 +26,7 @@ use crate::log::append::{Append, Appender};
 use crate::log::layout::text::TextSpace;
 use crate::log::layout::{self, limits};
 use crate::log::ready::{RoomMaker, space};
-use crate::log::state::attachment::{Later, LocalSlot};
+use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -50,14 +50,14 @@ pub(crate) enum Reserved {
 
 /// A length that is refused wherever it would start: the caller has not opened what it would need
 /// there.
-const NOT_IN_HAND: u64 = u64::MAX >> 1;
+const NOT_OPENED: u64 = u64::MAX >> 1;
 
 impl Append<'_> {
     /// Makes segments exist beyond the one being written until there are `segments`; `made` counts
     /// along. Of a text log one file is kept ready, without a name.
     ///
     /// What was made before an error is left: see
-    /// [`prepare_all`](crate::log::ready::prepared::prepare_all).
+    /// [`prepare_all`](crate::log::ready::spare_segments::prepare_all).
     pub(crate) fn prepare(self, segments: u64, made: &mut u64) -> Result<()> {
         let writer = self.core.writer()?;
         let words = self.core.words();
@@ -130,7 +130,7 @@ impl Appender<'_> {
             if offset < capacity && len <= limit && offset <= limit - len {
                 return len;
             }
-            NOT_IN_HAND
+            NOT_OPENED
         };
         let grant = match tail_word::reserve(words, slot.index, || core.ready_end(), len_at) {
             Ok(grant) => grant,
@@ -170,12 +170,12 @@ impl Appender<'_> {
             if range.end() > core.ready_end() {
                 return Ok(Reserved::Beyond(range.end()));
             }
-            let opened = match slot.has_in_hand(range) {
+            let opened = match slot.has_opened(range) {
                 true => Ok(()),
-                false => self.take_in_hand(slot, range),
+                false => self.open_range(slot, range),
             };
             let ready_end = || core.ready_end();
-            if let Ok(grant) = self.reserve_in_hand(slot, ready_end, Lsn::MAX, &len_at) {
+            if let Ok(grant) = self.reserve_opened(slot, ready_end, Lsn::MAX, &len_at) {
                 return Ok(Reserved::Granted(grant));
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
@@ -186,18 +186,18 @@ impl Appender<'_> {
     }
 
     /// Reserves by `limit` what starts by `starts_by`, if what it needs is open.
-    fn reserve_in_hand(
+    fn reserve_opened(
         self,
         slot: &LocalSlot,
         limit: impl Fn() -> Lsn,
         starts_by: Lsn,
         len_at: impl Fn(Lsn) -> u64,
     ) -> Result<Grant, Refused> {
-        let len_in_hand = |start| {
+        let len_opened = |start| {
             let range = Range { start, len: len_at(start) };
-            if start <= starts_by && slot.has_in_hand(range) { range.len } else { NOT_IN_HAND }
+            if start <= starts_by && slot.has_opened(range) { range.len } else { NOT_OPENED }
         };
-        tail_word::reserve(self.writer.core.words(), slot.index, limit, len_in_hand)
+        tail_word::reserve(self.writer.core.words(), slot.index, limit, len_opened)
     }
 
     /// Reserves what has to be made ready first; `None` if others have done that meanwhile.
@@ -227,10 +227,10 @@ impl Appender<'_> {
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&core.dir));
             }
             slot.later.has_rotated |= layout::allocate_to(&prepare, end, len)?;
-            let room = RoomMaker::of(&prepare).make_room(tail, end, len, is_ready)?;
-            let opened = self.take_in_hand(slot, range);
+            let room = RoomMaker::of(&prepare).extend_to(tail, end, len, is_ready)?;
+            let opened = self.open_range(slot, range);
             let (limit, starts_by) = (|| room.limit, room.starts_by);
-            if let Ok(grant) = self.reserve_in_hand(slot, limit, starts_by, len_at) {
+            if let Ok(grant) = self.reserve_opened(slot, limit, starts_by, len_at) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.raise_ready_end(ready);
                 slot.later.pause = slot.later.pause.max(prepare.writer.core.ready.pace.due());
@@ -247,7 +247,7 @@ impl Appender<'_> {
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[cold]
-    pub(crate) fn prepare_ahead(self, later: &mut Later) {
+    pub(crate) fn prepare_ahead(self, later: &mut AfterPublish) {
         let Some(space) = later.space.take() else { return };
         layout::prepare_ahead(self.writer, space, later);
     }
@@ -256,7 +256,7 @@ impl Appender<'_> {
     pub(crate) fn prepare_first(self) {
         let tail = tail_word::tail(self.writer.core.words());
         // Who opens a log looks after its files itself.
-        let mut later = Later::default();
+        let mut later = AfterPublish::default();
         layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut later);
         self.prepare_ahead(&mut later);
     }

@@ -12,7 +12,7 @@ use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
 use crate::log::layout::{self, limits};
 use crate::log::repair::pad::{self, Reason};
-use crate::log::state::attachment::{Later, LocalSlot};
+use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::{busy, place, poison, wakeup};
 use crate::shared::event_count;
 use crate::shared::tail_word::{self, Range};
@@ -105,7 +105,7 @@ impl Append<'_> {
         if !is_mapped && self.core.has_mapping() {
             limits::check_size_limit(self.core)?;
         }
-        let turn = layout::write_in_order(writer);
+        let lock = layout::write_in_order(writer);
         let reserved = match place::check_sometimes(self.core, &mut slot.glance) {
             Ok(()) => appender.reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
@@ -116,12 +116,12 @@ impl Append<'_> {
         };
         // Before anything is put there: in words that are lost the place may be another's.
         self.core.check_region()?;
-        layout::before_put(writer, turn.as_ref(), placement.grant);
+        layout::before_put(writer, lock.as_ref(), placement.grant);
         appender.fill_reserved(&mut slot, placement, is_mapped, fill)?;
         appender.publish_records(&mut slot, placement, records);
         self.core.check_region()?;
         slot.let_go();
-        drop(turn);
+        drop(lock);
         appender.after_publish(&mut slot);
         Ok(placement.at)
     }
@@ -144,7 +144,7 @@ impl Appender<'_> {
             let range = placement.grant.range;
             // The next one finds out whether there is room before it reserves.
             let until = Lsn::new(range.end().get().saturating_add(range.len));
-            self.writer.attachment.discourage(until);
+            self.writer.attachment.back_off(until);
             self.give_up(slot, range, Reason::Failed);
             return Err(error);
         }
@@ -179,7 +179,7 @@ impl Appender<'_> {
     }
 
     #[cold]
-    fn do_later(self, later: &mut Later) {
+    fn do_later(self, later: &mut AfterPublish) {
         let mut later = mem::take(later);
         self.prepare_ahead(&mut later);
         if later.has_rotated {

@@ -1,9 +1,9 @@
-//! Bringing a sealed batch to the device, and whose error it is if that fails.
+//! Bringing a group that has begun to the device, and whose error it is if that fails.
 //!
 //! **This process's**: it has no descriptor, no memory, not the right, or not the room under its
-//! own limits. What it needs is in its hands before it seals a batch, so that what it lacks is the
+//! own limits. What it needs is in its hands before it begins a group, so that what it lacks is the
 //! error of that call and nothing else. What it comes to lack later (memory, or the segments of a
-//! very long batch) makes it hand the batch back: another process, or its own next commit, writes
+//! very long group) makes it hand the group back: another process, or its own next commit, writes
 //! the same bytes. So it does with a write that is refused in each way: nothing was written
 //! (`docs/decisions/0040-which-errors-poison.md`).
 //!
@@ -30,7 +30,7 @@ use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME};
 use crate::log::state::{rewrite, wakeup};
 use crate::segment::file::Segment;
 use crate::segment::list;
-use crate::shared::commit::{self, Batch, Failure, Operation, Sealer};
+use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation};
 use crate::shared::lock::Until;
 use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
@@ -38,7 +38,7 @@ use crate::sys::file::is_unsupported;
 use crate::sys::{self, Dir};
 use crate::{DeviceWrite, Error, Fill, Lsn, Preallocate, Result};
 
-/// Segments of a batch that are open before it is sealed.
+/// Segments of a group that are open before it has begun.
 const SEGMENTS_IN_HAND: usize = 8;
 
 /// The files that a commit group lies in.
@@ -54,9 +54,9 @@ impl<'a> GroupFiles<'a> {
     }
 }
 
-/// What writing a batch takes.
+/// What writing a group takes.
 pub(crate) struct Means {
-    /// The segments of the batch from its first on, but for those that were trimmed.
+    /// The segments of the group from its first on, but for those that were trimmed.
     segments: Vec<Arc<Segment>>,
     /// Where names have to be synced, too.
     names: Option<Names>,
@@ -77,7 +77,7 @@ struct LogItself {
     parent: Option<OwnedFd>,
 }
 
-/// Why a batch was not written.
+/// Why a group was not written.
 enum Fault {
     /// This process cannot; another may.
     Own(Error),
@@ -85,9 +85,9 @@ enum Fault {
 }
 
 impl GroupFiles<'_> {
-    /// Where a batch up to `end` goes on behind the segment at `first`: many files may be missing,
+    /// Where a group up to `end` goes on behind the segment at `first`: many files may be missing,
     /// of a framed log those that were trimmed.
-    fn next_of_batch(self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
+    fn next_of_group(self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
         if is_there {
             return Ok(self.core.segment_end(first));
         }
@@ -126,18 +126,18 @@ impl GroupFiles<'_> {
             && self.core.geometry.preallocate != Preallocate::Recycle
     }
 
-    /// Writes a batch of others once more, where it was to be synced: if that failed just before
+    /// Writes a group of others once more, where it was to be synced: if that failed just before
     /// they died, the kernel thinks its pages clean and would sync nothing.
-    fn write_again(self, batch: Batch) -> Result<(), Fault> {
+    fn write_again(self, group: CommitGroup) -> Result<(), Fault> {
         if self.core.commits.stage.is_some() {
             return Ok(());
         }
-        let begin = self.core.begin().max(batch.start);
+        let begin = self.core.begin().max(group.start);
         let written =
-            rewrite::records_unsynced(&self.core.dir, &self.core.geometry, begin, batch.end);
+            rewrite::records_unsynced(&self.core.dir, &self.core.geometry, begin, group.end);
         written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(errno) if !is_own(errno) => {
-                Fault::Device(failure(errno, batch.start, Operation::Sync))
+                Fault::Device(failure(errno, group.start, Operation::Sync))
             }
             _ => Fault::Own(error),
         })
@@ -151,7 +151,7 @@ impl GroupFiles<'_> {
             _ => Fault::Device(failure(errno, at, Operation::Name)),
         };
         if let Some(log) = &names.log {
-            // There are seals to be looked for from now on.
+            // There are commit records to be looked for from now on.
             let geometry = Geometry { is_sealed: true, ..self.core.geometry };
             store_geometry(&log.geometry, &geometry).map_err(|errno| match is_own(errno) {
                 true => Fault::Own(Error::os(errno, "write", &self.core.dir.join(GEOMETRY_NAME))),
@@ -171,22 +171,22 @@ impl GroupFiles<'_> {
 }
 
 impl Leader<'_> {
-    /// Opens what writing the batch from `start` to `end` takes.
+    /// Opens what writing the group from `start` to `end` takes.
     pub(crate) fn gather(self, start: Lsn, end: Lsn) -> Result<Means> {
         let mut segments = Vec::new();
         let mut first = self.writer.core.segment_of(start);
         while first < end && segments.len() < SEGMENTS_IN_HAND {
-            let segment = self.segment_of_batch(first, end)?;
+            let segment = self.segment_of_group(first, end)?;
             first =
-                GroupFiles::of(self.writer.core).next_of_batch(first, segment.is_some(), end)?;
+                GroupFiles::of(self.writer.core).next_of_group(first, segment.is_some(), end)?;
             segments.extend(segment);
         }
         Ok(Means { segments, names: GroupFiles::of(self.writer.core).gather_names(end)? })
     }
 
-    /// The segment at `first`, ready for what a batch up to `end` has in it; `None` where it was
+    /// The segment at `first`, ready for what a group up to `end` has in it; `None` where it was
     /// trimmed or removed.
-    fn segment_of_batch(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
+    fn segment_of_group(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
         let core = self.writer.core;
         let segment = match Appender::of(self.writer).open_segment(first) {
             // A trim removes files whether they are durable or not, and raises `begin` before.
@@ -214,88 +214,84 @@ impl Leader<'_> {
         Ok(Some(segment))
     }
 
-    /// Brings a sealed batch to the device and says so; hands it back or poisons the log where it
-    /// cannot. Nobody seals another as long as `sealer` is held.
-    pub(crate) fn write_batch(
+    /// Brings a group that has begun to the device and says so; hands it back or poisons the log
+    /// where it cannot. Nobody begins another as long as `lock` is held.
+    pub(crate) fn write_group(
         self,
-        batch: Batch,
+        group: CommitGroup,
         means: &Means,
-        sealer: Option<Sealer<'_>>,
+        lock: Option<CommitLock<'_>>,
         until: Until,
     ) -> Result<()> {
         let core = self.writer.core;
         let since = Instant::now();
         let written = match &core.commits.stage {
-            Some(_) => self.write_blocks(batch, means),
-            None => self.sync_segments(batch, means),
+            Some(_) => self.write_blocks(group, means),
+            None => self.sync_segments(group, means),
         };
-        drop(sealer);
+        drop(lock);
         if let Err(fault) = written {
-            return self.fail(batch, fault);
+            return self.fail(group, fault);
         }
-        core.words().commits.counts.count_sync(batch, since.elapsed());
+        core.words().commits.counts.count_sync(group, since.elapsed());
         let liveness = self.writer.liveness();
-        commit::finish(&core.words().commits, self.writer.attachment.me(), &liveness, batch, until);
+        commit::finish(&core.words().commits, self.writer.attachment.me(), &liveness, group, until);
         wakeup::notify_durable(core);
         stage::retire(core);
         Ok(())
     }
 
-    /// Brings a batch to the device that somebody else has sealed and left.
-    pub(crate) fn write_left_batch(
+    /// Brings a group to the device that somebody else has begun and left.
+    pub(crate) fn write_left_group(
         self,
-        batch: Batch,
-        sealer: Option<Sealer<'_>>,
+        group: CommitGroup,
+        lock: Option<CommitLock<'_>>,
         until: Until,
     ) -> Result<()> {
-        let gathered = self.gather(batch.start, batch.end).map_err(Fault::Own);
+        let gathered = self.gather(group.start, group.end).map_err(Fault::Own);
         let means = gathered
-            .and_then(|means| GroupFiles::of(self.writer.core).write_again(batch).map(|()| means));
+            .and_then(|means| GroupFiles::of(self.writer.core).write_again(group).map(|()| means));
         match means {
-            Ok(means) => self.write_batch(batch, &means, sealer, until),
+            Ok(means) => self.write_group(group, &means, lock, until),
             Err(fault) => {
-                drop(sealer);
-                self.fail(batch, fault)
+                drop(lock);
+                self.fail(group, fault)
             }
         }
     }
 
-    /// What of the right to seal is kept while a batch up to `end` is written: all of it where the
+    /// What of the commit lock is kept while a group up to `end` is written: all of it where the
     /// rest of its last physical sector could be written at the same time.
-    pub(crate) fn kept_while_writing<'a>(self, sealer: Sealer<'a>, end: Lsn) -> Option<Sealer<'a>> {
-        Commit::of(self.writer.core).is_shared_sector(end.get()).then_some(sealer)
+    pub(crate) fn kept_lock<'a>(self, lock: CommitLock<'a>, end: Lsn) -> Option<CommitLock<'a>> {
+        Commit::of(self.writer.core).is_shared_sector(end.get()).then_some(lock)
     }
 
-    fn fail(self, batch: Batch, fault: Fault) -> Result<()> {
+    fn fail(self, group: CommitGroup, fault: Fault) -> Result<()> {
         let words = &self.writer.core.words().commits;
         match fault {
             Fault::Own(error) => {
-                commit::hand_back(words, batch);
+                commit::hand_back(words, group);
                 Err(error)
             }
             Fault::Device(failure) => {
-                // Whoever waits for the batch finds that out, this process too.
-                commit::poison(
-                    words,
-                    self.writer.attachment.me(),
-                    &self.writer.liveness(),
-                    failure,
-                );
+                // Whoever waits for the group finds that out, this process too.
+                let (me, liveness) = (self.writer.attachment.me(), self.writer.liveness());
+                commit::poison(words, me, &liveness, failure);
                 wakeup::notify_durable(self.writer.core);
                 Ok(())
             }
         }
     }
 
-    /// Writes the blocks of a batch, segment by segment.
-    fn write_blocks(self, batch: Batch, means: &Means) -> Result<(), Fault> {
+    /// Writes the blocks of a group, segment by segment.
+    fn write_blocks(self, group: CommitGroup, means: &Means) -> Result<(), Fault> {
         let block = self.writer.core.commits.block;
-        let mut next = Lsn::new(batch.start.get() / block * block);
-        while next < batch.end {
+        let mut next = Lsn::new(group.start.get() / block * block);
+        while next < group.end {
             let first = self.writer.core.segment_of(next);
-            let limit = batch.end.min(self.writer.core.segment_end(next));
+            let limit = group.end.min(self.writer.core.segment_end(next));
             let limit = Lsn::new(limit.get().next_multiple_of(block));
-            if let Some(segment) = self.in_hand(means, first, batch.end)? {
+            if let Some(segment) = self.opened(means, first, group.end)? {
                 self.write_to_device(&segment, next, limit)?;
                 let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
                 segment.check_stage(next, limit).map_err(spoilt)?;
@@ -324,32 +320,32 @@ impl Leader<'_> {
         }
     }
 
-    /// Syncs the files that a batch lies in.
-    fn sync_segments(self, batch: Batch, means: &Means) -> Result<(), Fault> {
+    /// Syncs the files that a group lies in.
+    fn sync_segments(self, group: CommitGroup, means: &Means) -> Result<(), Fault> {
         let core = self.writer.core;
-        let mut first = core.segment_of(batch.start);
-        while first < batch.end {
-            let segment = self.in_hand(means, first, batch.end)?;
+        let mut first = core.segment_of(group.start);
+        while first < group.end {
+            let segment = self.opened(means, first, group.end)?;
             if let Some(segment) = &segment {
                 if GroupFiles::of(core).is_time_left_alone() {
-                    segment.touch(first.max(batch.start));
+                    segment.touch(first.max(group.start));
                 }
                 sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
             }
-            let next = GroupFiles::of(core).next_of_batch(first, segment.is_some(), batch.end);
+            let next = GroupFiles::of(core).next_of_group(first, segment.is_some(), group.end);
             first = next.map_err(Fault::Own)?;
         }
         match &means.names {
-            Some(names) => GroupFiles::of(core).sync_names(names, batch.start),
+            Some(names) => GroupFiles::of(core).sync_names(names, group.start),
             None => Ok(()),
         }
     }
 
-    /// The segment at `first`, which only a long batch opens now.
-    fn in_hand(self, means: &Means, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>, Fault> {
+    /// The segment at `first`, which only a long group opens now.
+    fn opened(self, means: &Means, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>, Fault> {
         match means.segments.iter().find(|segment| segment.first == first) {
             Some(segment) => Ok(Some(Arc::clone(segment))),
-            None => self.segment_of_batch(first, end).map_err(Fault::Own),
+            None => self.segment_of_group(first, end).map_err(Fault::Own),
         }
     }
 }

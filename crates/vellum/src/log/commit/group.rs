@@ -1,6 +1,6 @@
 //! Making records survive a power cut.
 //!
-//! The protocol between those who wait is `shared::commit`; what a batch ends with is in
+//! The protocol between those who wait is `shared::commit`; what a group ends with is in
 //! `commit::record`, and how it reaches the device in `device`: in a staged log by direct,
 //! synchronous writes of whole blocks from the stage, in others by `fdatasync`.
 //!
@@ -9,12 +9,12 @@
 use std::time::{Duration, Instant};
 
 use crate::log::commit::checkpoint::require_commit_records;
-use crate::log::commit::record::Sealed;
+use crate::log::commit::record::Placed;
 use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
 use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
 use crate::log::state::{place, poison, wait, wakeup};
-use crate::shared::commit::{self, Sealer, Step};
+use crate::shared::commit::{self, CommitLock, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
 use crate::shared::tail_word;
@@ -23,30 +23,30 @@ use crate::{Error, ErrorKind, Lsn, Result, sys};
 /// How long those sleep at most who have found another one looking.
 const NAP_MAX: Duration = Duration::from_millis(80);
 
-/// A batch of so many bytes is followed by a seal at once.
-const LONG_BATCH_BYTES: u64 = 16 << 20;
+/// A group of so many bytes is followed by a commit record at once.
+const LONG_GROUP_BYTES: u64 = 16 << 20;
 
-/// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a batch is written without a seal at
-/// its end, because somebody does not go on.
-const SEAL_PATIENCE: u32 = 3;
+/// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a group is written without a commit
+/// record at its end, because somebody does not go on.
+const RECORD_PATIENCE: u32 = 3;
 
 /// For what somebody who commits still waits.
 pub(crate) struct Patience {
-    /// So many more times for the writers in front of a seal.
+    /// So many more times for the writers in front of a commit record.
     left: u32,
-    /// Whether there is room for a seal.
-    is_sealing: bool,
+    /// Whether there is room for a commit record.
+    has_room: bool,
     /// For everything.
     until: Until,
 }
 
 impl Patience {
     pub(crate) fn new(until: Until) -> Patience {
-        Patience { left: SEAL_PATIENCE, is_sealing: true, until }
+        Patience { left: RECORD_PATIENCE, has_room: true, until }
     }
 
     fn is_left(&self) -> bool {
-        self.left > 0 && self.is_sealing
+        self.left > 0 && self.has_room
     }
 }
 
@@ -133,106 +133,107 @@ impl Commit<'_> {
             return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn));
         }
         let before = words.commits.set_checkpoint(lsn);
-        // Later seals carry what holds.
-        let sealed = Leader::of(writer).seal_and_sync();
+        // Later commit records carry what holds.
+        let sealed = Leader::of(writer).commit_with_record();
         sealed.inspect_err(|_| words.commits.take_back_checkpoint(lsn, before))
     }
 }
 
 impl<'a> Leader<'a> {
-    /// Writes the next batch if it can be sealed now; otherwise does what it waits for.
+    /// Writes the next group if it can begin now; otherwise does what it waits for.
     pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
         let core = self.writer.core;
         let (until, busy) = (patience.until, self.writer.busy());
-        let sealer = self.writer.sealer(until, &busy)?;
+        let lock = self.writer.lock_commits(until, &busy)?;
         // Somebody else may have been faster, which is as good.
-        let Some(start) = sealer.next_start(core.commits.block, core.commits.lanes()) else {
+        let Some(start) = lock.next_start(core.commits.block, core.commits.lanes()) else {
             return Ok(());
         };
         let published = tail_word::published(core.words());
         if published <= start {
-            drop(sealer);
+            drop(lock);
             return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
         }
-        let batch_end = match self.end_of_batch(&sealer, published, end, patience)? {
-            Sealed::To(batch_end) => batch_end,
-            Sealed::Beyond(room_end) => {
-                drop(sealer);
-                if self.make_room_for_seal(room_end, until).is_err() {
+        let group_end = match self.end_of_group(&lock, published, end, patience)? {
+            Placed::To(group_end) => group_end,
+            Placed::Beyond(room_end) => {
+                drop(lock);
+                if self.extend_for_record(room_end, until).is_err() {
                     // A full disk is no reason to leave what is there unsynced.
-                    patience.is_sealing = false;
+                    patience.has_room = false;
                 }
                 return Ok(());
             }
         };
         let published = tail_word::published(core.words());
-        // A batch that ends before what is to be committed helps nobody who waits.
+        // A group that ends before what is to be committed helps nobody who waits.
         let is_too_short = published < end;
-        if batch_end > published && (is_too_short || patience.is_left()) {
-            drop(sealer);
+        if group_end > published && (is_too_short || patience.is_left()) {
+            drop(lock);
             if !is_too_short {
                 patience.left = patience.left.saturating_sub(1);
             }
-            return self.wait_for_seal(end, batch_end, until);
+            return self.wait_for_record(end, group_end, until);
         }
-        let batch_end = batch_end.min(published);
-        self.write_from(sealer, start, batch_end, until)?;
-        if batch_end.get() - start.get() >= LONG_BATCH_BYTES {
-            // The batch itself is durable whatever comes of this.
+        let group_end = group_end.min(published);
+        self.write_from(lock, start, group_end, until)?;
+        if group_end.get() - start.get() >= LONG_GROUP_BYTES {
+            // The group itself is durable whatever comes of this.
             let _ = self.vouch(until);
         }
         Ok(())
     }
 
-    /// Writes what is from `start` to `end` as the next batch, if there is nothing in the way.
-    fn write_from(self, sealer: Sealer<'a>, start: Lsn, end: Lsn, until: Until) -> Result<()> {
+    /// Writes what is from `start` to `end` as the next group, if there is nothing in the way.
+    fn write_from(self, lock: CommitLock<'a>, start: Lsn, end: Lsn, until: Until) -> Result<()> {
         let means = self.gather(start, end)?;
-        let Some(batch) = sealer.seal(start, end) else { return Ok(()) };
-        let kept = self.kept_while_writing(sealer, batch.end);
-        self.write_batch(batch, &means, kept, until)
+        let Some(group) = lock.begin_group(start, end) else { return Ok(()) };
+        let kept = self.kept_lock(lock, group.end);
+        self.write_group(group, &means, kept, until)
     }
 
-    /// Where the next batch is to end: behind a seal, which stands at the tail, or was put there
-    /// before and waits for writers in front of it.
-    fn end_of_batch(
+    /// Where the next group is to end: behind a commit record, which stands at the tail, or was put
+    /// there before and waits for writers in front of it.
+    fn end_of_group(
         self,
-        sealer: &Sealer<'a>,
+        lock: &CommitLock<'a>,
         published: Lsn,
         end: Lsn,
         patience: &Patience,
-    ) -> Result<Sealed> {
-        let seal_end = sealer.seal_end();
-        if !self.writer.core.geometry.layout.has_commit_records() || !patience.is_sealing {
-            return Ok(Sealed::To(published));
+    ) -> Result<Placed> {
+        let record_end = lock.record_end();
+        if !self.writer.core.geometry.layout.has_commit_records() || !patience.has_room {
+            return Ok(Placed::To(published));
         }
-        if seal_end > published || (seal_end >= end && sealer.is_to_come(seal_end)) {
-            return Ok(Sealed::To(seal_end));
+        if record_end > published || (record_end >= end && lock.is_to_come(record_end)) {
+            return Ok(Placed::To(record_end));
         }
-        self.write_seal(sealer)
+        self.write_commit_record(lock)
     }
 
-    /// Writes a seal behind a long batch at once, so that recovery never has to trust so much.
+    /// Writes a commit record behind a long group at once, so that recovery never has to trust so
+    /// much.
     fn vouch(self, until: Until) -> Result<()> {
         let core = self.writer.core;
         if !core.geometry.layout.has_commit_records() {
             return Ok(());
         }
         let busy = self.writer.busy();
-        let sealer = self.writer.sealer(until, &busy)?;
+        let lock = self.writer.lock_commits(until, &busy)?;
         // Whoever is on the way now writes one.
-        let Some(start) = sealer.next_start(core.commits.block, core.commits.lanes()) else {
+        let Some(start) = lock.next_start(core.commits.block, core.commits.lanes()) else {
             return Ok(());
         };
-        if let Sealed::To(end) = self.write_seal(&sealer)?
+        if let Placed::To(end) = self.write_commit_record(&lock)?
             && end <= tail_word::published(core.words())
         {
-            self.write_from(sealer, start, end, until)?;
+            self.write_from(lock, start, end, until)?;
         }
         Ok(())
     }
 
-    /// Makes everything durable, with a seal behind it that tells the newest state.
-    pub(crate) fn seal_and_sync(self) -> Result<()> {
+    /// Makes everything durable, with a commit record behind it that tells the newest state.
+    pub(crate) fn commit_with_record(self) -> Result<()> {
         if !self.writer.core.geometry.layout.has_commit_records() {
             return Commit::of(self.writer.core).commit_all().map(drop);
         }
@@ -241,11 +242,11 @@ impl<'a> Leader<'a> {
             poison::check(self.writer.core)?;
             // The lock goes before anything is waited for.
             let busy = self.writer.busy();
-            let sealed = self.write_seal(&self.writer.sealer(until, &busy)?)?;
+            let sealed = self.write_commit_record(&self.writer.lock_commits(until, &busy)?)?;
             drop(busy);
             match sealed {
-                Sealed::To(end) => return Commit::of(self.writer.core).commit_until(end, until),
-                Sealed::Beyond(end) => self.make_room_for_seal(end, until)?,
+                Placed::To(end) => return Commit::of(self.writer.core).commit_until(end, until),
+                Placed::Beyond(end) => self.extend_for_record(end, until)?,
             }
         }
     }
@@ -265,30 +266,26 @@ impl<'a> Leader<'a> {
     /// Does what others were about to do and will not: they died, or have handed it back.
     fn finish_for_others(self, until: Until) -> Result<()> {
         let (liveness, busy) = (self.writer.liveness(), self.writer.busy());
-        let Ok(sealer) = self.writer.sealer(until, &busy) else { return Ok(()) };
-        let (left, is_stuck) = (sealer.take_over(&liveness), sealer.is_stuck());
-        let kept = left.and_then(|batch| self.kept_while_writing(sealer, batch.end));
+        let Ok(lock) = self.writer.lock_commits(until, &busy) else { return Ok(()) };
+        let (left, is_stuck) = (lock.take_over(&liveness), lock.is_stuck());
+        let kept = left.and_then(|group| self.kept_lock(lock, group.end));
         if is_stuck {
-            let what = "batches are sealed that nobody writes, behind what is durable";
+            let what = "groups are sealed that nobody writes, behind what is durable";
             return Err(self.writer.core.nonsense(what.into()));
         }
         match left {
-            Some(batch) => self.write_left_batch(batch, kept, until),
+            Some(group) => self.write_left_group(group, kept, until),
             None => {
-                commit::advance(
-                    &self.writer.core.words().commits,
-                    self.writer.attachment.me(),
-                    &liveness,
-                    until,
-                );
+                let words = &self.writer.core.words().commits;
+                commit::advance(words, self.writer.attachment.me(), &liveness, until);
                 wakeup::notify_durable(self.writer.core);
                 Ok(())
             }
         }
     }
 
-    /// Makes everything durable that a log that commits holds, with a seal at its end, and lets the
-    /// stage go. The caller is the only participant, and holds the gate.
+    /// Makes everything durable that a log that commits holds, with a commit record at its end, and
+    /// lets the stage go. The caller is the only participant, and holds the gate.
     pub(crate) fn end_commits(self) -> Result<()> {
         let core = self.writer.core;
         let words = core.words();
@@ -301,9 +298,9 @@ impl<'a> Leader<'a> {
         if tail_word::published(words) != tail {
             return Ok(());
         }
-        // What is durable first, so that the seal at the end vouches for all of it.
+        // What is durable first, so that the commit record at the end vouches for all of it.
         Commit::of(core).commit_all()?;
-        self.seal_and_sync()?;
+        self.commit_with_record()?;
         if let Some(stage) = &core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();

@@ -1,4 +1,5 @@
-//! Waiting for the writers in front of what is to be committed, and for a seal to be published.
+//! Waiting for the writers in front of what is to be committed, and for a commit record to be
+//! published.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +11,16 @@ use crate::{Lsn, Result};
 
 /// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
 pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
-/// How often to look for the writers in front of a seal before sleeping: most are done within
-/// microseconds.
-const SEAL_LOOKS: u32 = 64;
+/// How often to look for the writers in front of a commit record before sleeping: most are done
+/// within microseconds.
+const RECORD_LOOKS: u32 = 64;
 /// How long to sleep between looks at them then.
-const SEAL_LOOK_AGAIN: Duration = Duration::from_micros(50);
+const RECORD_LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 impl Commit<'_> {
-    /// Whether everything before `end` is in a batch.
-    pub(crate) fn is_sealed(self, end: Lsn) -> bool {
-        self.core.words().commits.sealed() >= end
+    /// Whether everything before `end` is in a group.
+    pub(crate) fn is_grouped(self, end: Lsn) -> bool {
+        self.core.words().commits.grouped() >= end
     }
 }
 
@@ -29,8 +30,8 @@ impl Leader<'_> {
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
         let words = self.writer.core.words();
         let (rings, _) = event_count::prepare_wait(&words.event_count);
-        // Nobody rings for what others have sealed meanwhile.
-        if Commit::of(self.writer.core).is_sealed(end) || tail_word::published(words) >= wanted {
+        // Nobody rings for what others have begun meanwhile.
+        if Commit::of(self.writer.core).is_grouped(end) || tail_word::published(words) >= wanted {
             return Ok(());
         }
         let since = Instant::now();
@@ -50,16 +51,16 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Waits until the seal that ends at `seal_end` is published, for a while.
+    /// Waits until the commit record that ends at `record_end` is published, for a while.
     ///
     /// The event count stays unarmed: those who append without a pause would ring it for every
     /// record.
-    pub(crate) fn wait_for_seal(self, end: Lsn, seal_end: Lsn, until: Until) -> Result<()> {
-        let words = self.writer.core.words();
-        let is_there = || {
-            Commit::of(self.writer.core).is_sealed(end) || tail_word::published(words) >= seal_end
-        };
-        for _ in 0..SEAL_LOOKS {
+    pub(crate) fn wait_for_record(self, end: Lsn, record_end: Lsn, until: Until) -> Result<()> {
+        let core = self.writer.core;
+        let words = core.words();
+        let is_there =
+            || Commit::of(core).is_grouped(end) || tail_word::published(words) >= record_end;
+        for _ in 0..RECORD_LOOKS {
             if is_there() {
                 return Ok(());
             }
@@ -70,11 +71,8 @@ impl Leader<'_> {
             if since.elapsed() >= LOOK_FOR_THE_DEAD {
                 return self.repair_what_holds_back(until);
             }
-            event_count::wait(
-                &words.event_count,
-                event_count::listen(&words.event_count),
-                SEAL_LOOK_AGAIN,
-            );
+            let rings = event_count::listen(&words.event_count);
+            event_count::wait(&words.event_count, rings, RECORD_LOOK_AGAIN);
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ impl Log {
     /// As for [`append`](Log::append); nothing is reserved after an error.
     pub fn reserve(&self, len: usize) -> Result<Reservation<'_>> {
         let core = &self.core;
-        Append::of(core).with_space(|| Reservation::new(core, len))
+        Append::of(core).retry_when_full(|| Reservation::new(core, len))
     }
 
     /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes

@@ -6,7 +6,7 @@ use crate::log::keep::cursors;
 use crate::log::keep::trim;
 use crate::log::keep::truncate;
 use crate::log::layout::text::TextLog;
-use crate::log::ready::prepared;
+use crate::log::ready::spare_segments;
 use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport};
 use crate::{Lsn, Result};
 
@@ -137,7 +137,7 @@ impl Log {
     /// In a [staged](crate::Fill::Staged) log they and their names are on the device when it
     /// returns, so commits in them wait for no journal.
     pub fn prepare(&self, segments: u64) -> Result<u64> {
-        prepared::prepare_all(&self.core, segments)
+        spare_segments::prepare_all(&self.core, segments)
     }
 
     /// Gives back the segments that stand ready beyond what is written, and returns how many those
@@ -147,7 +147,7 @@ impl Log {
     ///
     /// [`Busy`](crate::ErrorKind::Busy) as for [`truncate`](Log::truncate).
     pub fn release_prepared(&self) -> Result<u64> {
-        prepared::release(&self.core, u64::MAX)
+        spare_segments::release(&self.core, u64::MAX)
     }
 
     /// A thread that keeps `segments` segments ready, until it is dropped.

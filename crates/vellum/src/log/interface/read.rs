@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::log::read::records;
-use crate::log::repair::sight;
+use crate::log::repair::read_limit;
 use crate::log::{Backwards, Log, OwnedRecord, Reader};
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
@@ -75,7 +75,7 @@ impl Log {
     /// reading only, what the dead had reserved and did not fill holds it back no more, because
     /// readers go past that.
     pub fn published(&self) -> Lsn {
-        sight::Sight::of(&self.core).end
+        read_limit::ReadLimit::of(&self.core).end
     }
 
     /// End of what is reserved.

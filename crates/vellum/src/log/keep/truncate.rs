@@ -19,7 +19,7 @@ use crate::format::control::Geometry;
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::{CursorFile, CursorWriter};
 use crate::log::layout::text::TextSpace;
-use crate::log::open::wipe;
+use crate::log::open::zero_tail;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
@@ -58,15 +58,15 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
 /// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
 fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let core = writer.core;
-    // In this order: who seals has the lock first and takes a slot then.
+    // In this order: who begins a group has the lock first and takes a slot then.
     let busy = writer.busy();
-    let sealer = writer.sealer(wait::deadline(core), &busy)?;
+    let lock = writer.lock_commits(wait::deadline(core), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
     let before = tail_word::load(words);
     let tail = before.tail();
     let mut slots = writer.attachment.take_all_slots().ok_or_else(|| in_use(core))?;
-    if tail_word::published(words) != tail || !sealer.is_idle() {
+    if tail_word::published(words) != tail || !lock.is_idle() {
         return Err(in_use(core));
     }
     check_plain(core, from)?;
@@ -80,7 +80,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     };
     let wiped = note(from.get())
         .and_then(|()| begin_next_epoch())
-        .and_then(|()| wipe::wipe(&core.dir, &core.geometry, from, is_half_done));
+        .and_then(|()| zero_tail::write(&core.dir, &core.geometry, from, is_half_done));
     let wiped = poison::heed_sync(core, wiped);
     if wiped.is_err() {
         if !*is_half_done {

@@ -7,10 +7,10 @@ pub(crate) mod limits;
 pub(crate) mod text;
 
 use crate::log::layout::framed::FrameWriter;
-use crate::log::layout::text::write_lock::Turn;
+use crate::log::layout::text::write_lock::TextWriteLock;
 use crate::log::layout::text::{TextSpace, TextWriter};
 use crate::log::ready::RoomMaker;
-use crate::log::state::attachment::{Later, Space};
+use crate::log::state::attachment::{AfterPublish, Space};
 use crate::log::state::writer::{Prepare, Writer};
 use crate::shared::tail_word::Grant;
 use crate::{Layout, Lsn, Result};
@@ -18,8 +18,11 @@ use crate::{Layout, Lsn, Result};
 /// Has records be in the file in their order, where others follow it while they are written; held
 /// until dropped.
 #[inline]
-pub(crate) fn write_in_order(writer: Writer<'_>) -> Option<Turn<'_>> {
-    TextWriter::of(writer).take_turn()
+pub(crate) fn write_in_order(writer: Writer<'_>) -> Option<TextWriteLock<'_>> {
+    if !writer.core.writes_text() {
+        return None;
+    }
+    TextWriter::of(writer).lock_for_text()
 }
 
 /// Leaves the file that is being written, if its time is over.
@@ -30,10 +33,10 @@ pub(crate) fn before_reserve(writer: Writer<'_>) {
     }
 }
 
-/// Does what has to be done before bytes are put where `turn` is held for.
+/// Does what has to be done before bytes are put where `lock` is held for.
 #[inline]
-pub(crate) fn before_put(writer: Writer<'_>, turn: Option<&Turn<'_>>, grant: Grant) {
-    if turn.is_some() {
+pub(crate) fn before_put(writer: Writer<'_>, lock: Option<&TextWriteLock<'_>>, grant: Grant) {
+    if lock.is_some() {
         TextWriter::of(writer).pad_before(grant);
     }
 }
@@ -46,7 +49,7 @@ pub(crate) fn look_ahead(
     end: Lsn,
     len: u64,
     is_ready: bool,
-    later: &mut Later,
+    later: &mut AfterPublish,
 ) {
     match writer.core.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).look_ahead(end, len, is_ready, later),
@@ -55,7 +58,7 @@ pub(crate) fn look_ahead(
 }
 
 /// Prepares what was noted.
-pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, later: &mut Later) {
+pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, later: &mut AfterPublish) {
     match writer.core.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).prepare_next(space, later),
         Layout::Text => TextWriter::of(writer).prepare_text(space, later),

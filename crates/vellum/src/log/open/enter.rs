@@ -27,7 +27,7 @@ use crate::log::open::create::{
 };
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
-use crate::log::open::{leave, recover, trust};
+use crate::log::open::{leave, recover, words_check};
 use crate::log::ready::stage;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
@@ -220,7 +220,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     }
     let region = Region::map(&control, true).or_unmapped("map", &path)?;
     let boot_id = this_boot()?;
-    let loss = trust::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
+    let loss = words_check::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
     let is_poisoned = commit::is_poisoned(&region.words().commits);
     if is_poisoned {
         // Before anything is removed or given out because of what is noted.
@@ -267,7 +267,7 @@ fn take_up_again(
 ) -> Result<Opened> {
     let (dir, path) = (&core.dir, core.dir.join(CONTROL_NAME));
     let reserved = match lost.reason {
-        RecoveryReason::Reboot | RecoveryReason::Moved => trust::reserved(core)?,
+        RecoveryReason::Reboot | RecoveryReason::Moved => words_check::reserved(core)?,
         _ => Vec::new(),
     };
     // What was noted later than the header of the control file, if the file is there.
@@ -315,5 +315,5 @@ fn loss_of_words(core: &Arc<Core>, control: &OwnedFd) -> Result<Option<RecoveryR
         return Ok(Some(RecoveryReason::Poisoned));
     }
     let cache = if residence::is_marked(control) { Cache::Kept } else { Cache::Unknown };
-    Ok((!trust::agree(core, cache)?).then_some(RecoveryReason::Disagreement))
+    Ok((!words_check::agree(core, cache)?).then_some(RecoveryReason::Disagreement))
 }

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::error::OsResult;
 use crate::log::commit::Leader;
-use crate::log::open::trust;
+use crate::log::open::words_check;
 use crate::log::repair::presence::Presence;
 use crate::log::repair::{pad, shrink};
 use crate::log::state::attachment::Attachment;
@@ -29,7 +29,7 @@ pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
             // An error leaves what is not durable in the stage, or a longer file.
             let _ = Leader::of(writer).end_commits();
             let _ = shrink::to_data(writer);
-            let _ = trust::note_closed(core);
+            let _ = words_check::note_closed(core);
         }
     }
     attachment.empty_slots(core.words());

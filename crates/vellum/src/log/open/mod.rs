@@ -9,5 +9,5 @@ pub(crate) mod parts;
 pub(crate) mod reading;
 pub(crate) mod recover;
 pub(crate) mod reopen;
-pub(crate) mod trust;
-pub(crate) mod wipe;
+pub(crate) mod words_check;
+pub(crate) mod zero_tail;

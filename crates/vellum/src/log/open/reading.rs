@@ -13,7 +13,7 @@ use crate::format::identity::Identity;
 use crate::log::layout::text::policy;
 use crate::log::open::create::check_not_restoring;
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
-use crate::log::open::{recover, trust};
+use crate::log::open::{recover, words_check};
 use crate::log::ready::stage;
 use crate::log::state::control::{read_geometry, stored_geometry, this_boot};
 use crate::log::state::core::{Core, core_with};
@@ -140,9 +140,9 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
     if gate::is_somebody_present(dir) {
         return Ok(true);
     }
-    let is_same = trust::is_same_instance(control, geometry, this_boot()?, &region);
+    let is_same = words_check::is_same_instance(control, geometry, this_boot()?, &region);
     let core = core_with(dir, geometry, region);
-    Ok(is_same.or_os("look at", &path)? && trust::agree_for_reading(&Arc::new(core))?)
+    Ok(is_same.or_os("look at", &path)? && words_check::agree_for_reading(&Arc::new(core))?)
 }
 
 /// The words of a log that has lost them, worked out for one reader alone from the segments as
@@ -156,7 +156,7 @@ fn worked_out(
     let region = Region::on_heap();
     let evidence = Evidence::without_words(loss, identity);
     let found = recover::scan(dir, geometry, evidence, Access::Look)?;
-    // Who may change nothing has synced nothing: only a seal vouches for what was durable.
+    // Who may change nothing has synced nothing: only a commit record vouches for what was durable.
     let durable = match geometry.layout.has_commit_records() {
         true => found.found.durable,
         false => found.begin,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::format::control::Geometry;
 use crate::log::layout::framed;
 use crate::log::layout::text;
-use crate::log::open::wipe;
+use crate::log::open::zero_tail;
 use crate::log::state::core::{Core, bare_core};
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::segment::list;
@@ -30,7 +30,7 @@ pub(crate) fn scan(
 ) -> Result<Positions> {
     let mut firsts = list(dir)?;
     if access == Access::Change && geometry.cut != 0 {
-        wipe::wipe(dir, geometry, Lsn::new(geometry.cut), &mut false)?;
+        zero_tail::write(dir, geometry, Lsn::new(geometry.cut), &mut false)?;
         firsts = list(dir)?;
     }
     if firsts.is_empty() {

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::log::commit::durable;
 use crate::log::read::reader::Reader;
 use crate::log::read::record::Record;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::holds::{self, Hold, ProcessState};
 use crate::log::state::poison;
 use crate::shared::participants::Standing;
@@ -60,7 +60,7 @@ impl Reader {
             return None;
         }
         let core = &self.core;
-        let (slot, standing) = Sight::of(core).held_back_by?;
+        let (slot, standing) = ReadLimit::of(core).held_back_by?;
         let hold = holds::append_in(core, slot)?;
         let is_stuck = standing == Standing::Unknown || hold.state == ProcessState::Stopped;
         is_stuck.then_some(hold)
@@ -74,7 +74,7 @@ impl Reader {
             Some(_) => event_count::prepare_wait(&words.event_count),
             None => (event_count::listen(&words.event_count), false),
         };
-        let end = Sight::of(core).end;
+        let end = ReadLimit::of(core).end;
         if end > self.position {
             return;
         }
@@ -87,7 +87,7 @@ impl Reader {
 
     /// How long to sleep before looking again by itself.
     pub(crate) fn pause(&self, is_armed: bool) -> Duration {
-        let is_in_flight = || self.sight.end < tail_word::tail(self.core.words());
+        let is_in_flight = || self.read_limit.end < tail_word::tail(self.core.words());
         match is_armed {
             _ if !self.is_durable && is_in_flight() => LOOK_FOR_THE_DEAD,
             true => LOOK_AGAIN,

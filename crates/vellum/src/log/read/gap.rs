@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use crate::escape::escaped;
 use crate::format::utc;
 use crate::log::layout::text::policy;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::names;
@@ -78,7 +78,7 @@ impl fmt::Display for Gap {
 pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     let begin = core.begin();
     // What the dead had reserved may be all that a file was to hold.
-    let (end, filled_end) = (Sight::of(core).end, tail_word::published(core.words()));
+    let (end, filled_end) = (ReadLimit::of(core).end, tail_word::published(core.words()));
     core.check_region()?;
     // After that: files are there before anything is reserved in them.
     let listing = Listing::read(&core.dir)?;

@@ -8,7 +8,7 @@ use crate::format::identity::Meaning;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::reader::{Reader, not_a_start, truncated};
 use crate::log::read::window::Window;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
 use crate::{Lsn, Position, Result};
@@ -30,7 +30,7 @@ impl Reader {
     /// Whether the record that was to be at the position is not there: there is a pad or a seal, or
     /// the text of a closed segment has ended before.
     fn has_lost(&mut self, meaning: Meaning) -> Result<bool> {
-        let (core, lsn, end) = (&self.core, self.position, Sight::of(&self.core).end);
+        let (core, lsn, end) = (&self.core, self.position, ReadLimit::of(&self.core).end);
         core.check_region()?;
         if core.geometry.layout.has_frames() {
             let is_record = meaning == Meaning::Record && lsn < end;
@@ -79,6 +79,6 @@ impl Reader {
 /// Whether a frame starts at `lsn` in which the caller's bytes are.
 fn starts_payload(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let found = frames::look(core, window, lsn, limit)?;
-    let is_skipped = matches!(found, Found::Frame { kind: Kind::Pad | Kind::Seal, .. });
+    let is_skipped = matches!(found, Found::Frame { kind: Kind::Pad | Kind::CommitRecord, .. });
     Ok(!is_skipped)
 }

@@ -1,8 +1,8 @@
 //! Making room before it is needed: segments, zeros, stages.
 
-pub(crate) mod prepared;
-pub(crate) mod preparing;
+pub(crate) mod segment_keeper;
 pub(crate) mod space;
+pub(crate) mod spare_segments;
 pub(crate) mod stage;
 
 use crate::log::state::writer::Prepare;

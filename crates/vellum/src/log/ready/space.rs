@@ -23,7 +23,7 @@ use crate::{Lsn, Preallocate, Result, knowledge};
 const PAGE_BYTES: u64 = 4096;
 
 /// Where a reservation may lie that had to have room made for it.
-pub(crate) struct Room {
+pub(crate) struct Extent {
     /// It starts there at the latest.
     pub(crate) starts_by: Lsn,
     /// It ends there at the latest.
@@ -32,10 +32,10 @@ pub(crate) struct Room {
     pub(crate) ready: u64,
 }
 
-impl Room {
+impl Extent {
     /// Room up to `limit`.
-    fn to(limit: u64) -> Room {
-        Room { starts_by: Lsn::MAX, limit: Lsn::new(limit), ready: 0 }
+    fn to(limit: u64) -> Extent {
+        Extent { starts_by: Lsn::MAX, limit: Lsn::new(limit), ready: 0 }
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn needs_zeros(core: &Core) -> bool {
 
 impl RoomMaker<'_> {
     /// Makes what was allocated ready for a reservation of `len` bytes that ends at `end`.
-    pub(crate) fn make_room(self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Room> {
+    pub(crate) fn extend_to(self, tail: Lsn, end: Lsn, len: u64, is_ready: bool) -> Result<Extent> {
         let words = self.prepare.writer.core.words();
         let at = end.get() - len;
         let needs_zeros = needs_zeros(self.prepare.writer.core);
@@ -93,27 +93,27 @@ impl RoomMaker<'_> {
                 // What follows may be stored, and needs zeros.
                 (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
             };
-            return Ok(Room { ready, ..Room::to(words.allocated_end()) });
+            return Ok(Extent { ready, ..Extent::to(words.allocated_end()) });
         }
         if let Some(stage) = &self.prepare.writer.core.commits.stage
             && !is_ready
             && needs_zeros
-            && !self.prepare.writer.attachment.is_discouraged(tail)
+            && !self.prepare.writer.attachment.backs_off_at(tail)
         {
             stage::check_room(self.prepare.writer.core, end)?;
-            return self.make_unzeroed_room(stage, len);
+            return self.extend_unzeroed(stage, len);
         }
         // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
         // stage has blocks only where it is ready.
         if is_ready || !needs_zeros || self.prepare.writer.core.commits.stage.is_some() {
             stage::check_room(self.prepare.writer.core, end)?;
             self.make_ready_to(end)?;
-            return Ok(Room::to(self.prepare.writer.core.ready_end().get()));
+            return Ok(Extent::to(self.prepare.writer.core.ready_end().get()));
         }
         if goes_in_steps(self.prepare.writer.core) {
             self.allocate_from(self.prepare.writer.core.ready_end().max(tail).get(), end.get())?;
         }
-        Ok(Room::to(words.allocated_end()))
+        Ok(Extent::to(words.allocated_end()))
     }
 
     /// Gives blocks from `at` to `end` at least; returns up to where.
@@ -263,7 +263,7 @@ impl RoomMaker<'_> {
     /// that gives it its pages, so zeros before it would cost as much again.
     ///
     /// Only where a frame may start is there a page before: who cannot write the record pads it.
-    pub(crate) fn make_unzeroed_room(self, stage: &Stage, len: u64) -> Result<Room> {
+    pub(crate) fn extend_unzeroed(self, stage: &Stage, len: u64) -> Result<Extent> {
         let words = self.prepare.writer.core.words();
         let begin = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
         let ready = self.make_page(stage, begin)?;
@@ -276,12 +276,12 @@ impl RoomMaker<'_> {
             next = self.prepare.writer.core.segment_end(next);
         }
         words.raise_ready_end(ready);
-        Ok(Room { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
+        Ok(Extent { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
     }
 
-    /// Makes ready up to `end`, where a seal is to stand: only a little behind a long record, which
-    /// may be followed by another.
-    pub(crate) fn make_ready_for_seal(self, end: Lsn) -> Result<()> {
+    /// Makes ready up to `end`, where a commit record is to stand: only a little behind a long
+    /// record, which may be followed by another.
+    pub(crate) fn make_ready_for_record(self, end: Lsn) -> Result<()> {
         let core = self.prepare.writer.core;
         let words = core.words();
         let tail = tail_word::tail(words).get();

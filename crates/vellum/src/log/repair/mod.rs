@@ -2,5 +2,5 @@
 
 pub(crate) mod pad;
 pub(crate) mod presence;
+pub(crate) mod read_limit;
 pub(crate) mod shrink;
-pub(crate) mod sight;

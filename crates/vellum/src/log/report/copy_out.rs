@@ -107,7 +107,7 @@ impl Saver {
                         // With the envelope that it has.
                         let payload = &frame[HEADER_LEN..];
                         let append = Append::of(&self.log.core);
-                        append.with_space(|| append.append_frame(&[payload], payload_len))?;
+                        append.retry_when_full(|| append.append_frame(&[payload], payload_len))?;
                         self.count(payload_len - self.source.geometry.envelope_len() as u64);
                     }
                     lsn = next;

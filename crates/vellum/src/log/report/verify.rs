@@ -9,7 +9,7 @@ use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::files::open_file;
 use crate::log::read::reader::Reader;
 use crate::log::read::window::Window;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::segment::file::ReadSegment;
 use crate::shared::tail_word::Range;
@@ -57,13 +57,13 @@ pub struct Damage {
 pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
     core.check_words()?;
     let begin = core.begin();
-    let sight = Sight::of(core);
+    let read_limit = ReadLimit::of(core);
     core.check_region()?;
-    let mut report = VerifyReport { begin, end: sight.end, ..VerifyReport::default() };
+    let mut report = VerifyReport { begin, end: read_limit.end, ..VerifyReport::default() };
     match core.geometry.layout {
         Layout::Framed => {
             check_segments(core, &mut report)?;
-            walk_frames(core, &sight, &mut report)?;
+            walk_frames(core, &read_limit, &mut report)?;
         }
         Layout::Text => walk_lines(core, &mut report)?,
     }
@@ -114,11 +114,11 @@ fn header_fault(core: &Core, segment: &ReadSegment) -> Result<Option<String>> {
     })
 }
 
-fn walk_frames(core: &Arc<Core>, sight: &Sight, report: &mut VerifyReport) -> Result<()> {
+fn walk_frames(core: &Arc<Core>, read_limit: &ReadLimit, report: &mut VerifyReport) -> Result<()> {
     let mut window = Window::new(Arc::clone(core));
     let mut lsn = report.begin;
     while lsn < report.end {
-        if let Some(hole) = sight.hole_at(lsn) {
+        if let Some(hole) = read_limit.hole_at(lsn) {
             if hole.is_there(core) {
                 count(report, Kind::Pad, 0, hole.range.end().get() - lsn.get());
                 lsn = hole.range.end();
@@ -157,7 +157,7 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
             report.pad_bytes += len;
         }
         Kind::Batch => report.batches += 1,
-        Kind::Seal => {
+        Kind::CommitRecord => {
             report.seals += 1;
             report.pad_bytes += len;
         }

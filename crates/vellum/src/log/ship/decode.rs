@@ -112,7 +112,7 @@ impl Decoder {
                 }
                 // Its records follow; only whole batches are durable.
                 Kind::Batch => self.pass(HEADER_LEN as u64),
-                Kind::Pad | Kind::Seal => self.skip_to = Lsn::new(self.at.get() + step),
+                Kind::Pad | Kind::CommitRecord => self.skip_to = Lsn::new(self.at.get() + step),
             }
         }
     }

@@ -56,8 +56,8 @@ pub(crate) struct Attachment {
     /// How many of them have a shared slot.
     pub(crate) claimed_count: AtomicUsize,
     /// Position up to which nothing more is prepared ahead, after that failed.
-    discouraged_until: AtomicU64,
-    /// Who was waited for in vain to end its turn (`text::write_lock`), or 0.
+    back_off_until: AtomicU64,
+    /// Who was waited for in vain to give it up (`text::write_lock`), or 0.
     pub(crate) given_up: AtomicU64,
     /// Segments that were used last, newest at the end.
     pub(crate) segments: Mutex<Vec<Arc<Segment>>>,
@@ -77,15 +77,15 @@ pub(crate) struct LocalSlot {
     /// Segments that were opened for one reservation because it may lie in several.
     pub(crate) more: Vec<Arc<Segment>>,
     /// Positions that may be reserved: of the segments above.
-    pub(crate) in_hand: (Lsn, Lsn),
+    pub(crate) opened: (Lsn, Lsn),
     /// How soon the next look is due whether the log is at its path.
     pub(crate) glance: Glance,
-    pub(crate) later: Later,
+    pub(crate) later: AfterPublish,
 }
 
 /// What a writer has to do once its record is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Later {
+pub(crate) struct AfterPublish {
     /// Its reservation made a new file, whose predecessors are to be looked after.
     pub(crate) has_rotated: bool,
     /// It made space ready while memory is full of dirty pages, and sleeps for so long.
@@ -94,7 +94,7 @@ pub(crate) struct Later {
     pub(crate) space: Option<Space>,
 }
 
-impl Later {
+impl AfterPublish {
     #[inline]
     pub(crate) fn is_anything(&self) -> bool {
         self.has_rotated | self.space.is_some() | !self.pause.is_zero()
@@ -120,8 +120,8 @@ impl LocalSlot {
     }
 
     /// Whether everything is open that filling `range` needs.
-    pub(crate) fn has_in_hand(&self, range: Range) -> bool {
-        self.in_hand.0 <= range.start && range.end() <= self.in_hand.1
+    pub(crate) fn has_opened(&self, range: Range) -> bool {
+        self.opened.0 <= range.start && range.end() <= self.opened.1
     }
 
     /// The segment at `first`, if it is open here.
@@ -140,7 +140,7 @@ impl LocalSlot {
     #[cold]
     fn let_go_of_more(&mut self) {
         self.more.clear();
-        self.in_hand = (Lsn::ZERO, Lsn::ZERO);
+        self.opened = (Lsn::ZERO, Lsn::ZERO);
     }
 
     pub(crate) fn forget_segment(&mut self) {
@@ -190,7 +190,7 @@ impl Attachment {
             is_registered,
             slots,
             claimed_count: AtomicUsize::new(0),
-            discouraged_until: AtomicU64::new(0),
+            back_off_until: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
             segments: Mutex::default(),
         })
@@ -272,12 +272,12 @@ impl Attachment {
     }
 
     /// Whether preparing ahead has failed a short while before `tail`.
-    pub(crate) fn is_discouraged(&self, tail: Lsn) -> bool {
-        tail.get() < self.discouraged_until.load(Ordering::Relaxed)
+    pub(crate) fn backs_off_at(&self, tail: Lsn) -> bool {
+        tail.get() < self.back_off_until.load(Ordering::Relaxed)
     }
 
     /// Remembers that preparing ahead failed, up to position `until`.
-    pub(crate) fn discourage(&self, until: Lsn) {
-        self.discouraged_until.store(until.get(), Ordering::Relaxed);
+    pub(crate) fn back_off(&self, until: Lsn) {
+        self.back_off_until.store(until.get(), Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Who holds what others may wait for: locks, batches on their way, reservations, the gate.
+//! Who holds what others may wait for: locks, groups on their way, reservations, the gate.
 //!
 //! Nothing here is part of the protocol: it is for people who want to know why a log stands still.
 //! What the dead hold is taken over by who needs it; what a stopped process holds is not, because
@@ -27,7 +27,7 @@ use crate::sys::{clock, lock};
 pub struct Hold {
     /// What is held.
     pub what: HoldKind,
-    /// Which part of the log it is about: of a batch or an append.
+    /// Which part of the log it is about: of a commit group or an append.
     pub range: Option<InFlight>,
     /// The process that holds it, by the number in its own PID namespace; `None` where it cannot be
     /// told.
@@ -61,13 +61,13 @@ pub enum HoldKind {
     Prepare,
     /// The lock under which reservations of the dead are padded.
     Repair,
-    /// The lock under which batches begin and end. Who commits waits for it.
+    /// The lock under which commit groups begin and end. A commit waits for it.
     Commit,
-    /// A batch of records on its way to the device. Who commits one of them, or one behind, waits
-    /// for it.
-    Batch,
-    /// The turn at writing text. Who appends waits for it for a tenth of a second.
-    Turn,
+    /// A commit group on its way to the device. A commit of one of its records, or of one behind,
+    /// waits for it.
+    CommitGroup,
+    /// The lock under which text is written. An append waits for it for a tenth of a second.
+    TextWriteLock,
     /// The lock of the line that tells of dropped records.
     DropLine,
     /// A reservation that is being filled. Readers and commits do not get past it.
@@ -99,10 +99,15 @@ pub enum ProcessState {
 
 /// Everything that is held at this moment.
 pub(crate) fn holds(core: &Core) -> Vec<Hold> {
-    const LOCKS: [HoldKind; 5] =
-        [HoldKind::Prepare, HoldKind::Repair, HoldKind::Commit, HoldKind::Turn, HoldKind::DropLine];
+    const LOCKS: [HoldKind; 5] = [
+        HoldKind::Prepare,
+        HoldKind::Repair,
+        HoldKind::Commit,
+        HoldKind::TextWriteLock,
+        HoldKind::DropLine,
+    ];
     let mut all: Vec<Hold> = LOCKS.iter().filter_map(|what| of_lock(core, *what)).collect();
-    all.extend(batches(core));
+    all.extend(groups(core));
     all.extend(appends(core));
     all.extend(of_lock_file(core, HoldKind::Gate, GATE_BYTE));
     all.extend(of_lock_file(core, HoldKind::Compression, COMPRESS_BYTE));
@@ -116,12 +121,12 @@ pub(crate) fn of_lock(core: &Core, what: HoldKind) -> Option<Hold> {
     Some(hold(core, what, owner, None, since))
 }
 
-/// The batches on their way to the device.
-pub(crate) fn batches(core: &Core) -> impl Iterator<Item = Hold> {
-    commit::on_their_way(&core.words().commits).map(|(owner, batch, since)| {
-        let bytes = batch.end.get().saturating_sub(batch.start.get());
-        let range = InFlight { first_lsn: batch.start, bytes };
-        hold(core, HoldKind::Batch, owner, Some(range), since)
+/// The groups on their way to the device.
+pub(crate) fn groups(core: &Core) -> impl Iterator<Item = Hold> {
+    commit::on_their_way(&core.words().commits).map(|(owner, group, since)| {
+        let bytes = group.end.get().saturating_sub(group.start.get());
+        let range = InFlight { first_lsn: group.start, bytes };
+        hold(core, HoldKind::CommitGroup, owner, Some(range), since)
     })
 }
 
@@ -223,9 +228,9 @@ pub(crate) fn lock_of(core: &Core, what: HoldKind) -> Option<Watched<'_>> {
         HoldKind::Prepare => Some((&words.prepare).into()),
         HoldKind::Repair => Some((&words.repair).into()),
         HoldKind::Commit => Some((&words.commits.lock).into()),
-        HoldKind::Turn => Some((&words.files.turn).into()),
+        HoldKind::TextWriteLock => Some((&words.files.write_lock).into()),
         HoldKind::DropLine => Some((&words.full).into()),
-        HoldKind::Batch
+        HoldKind::CommitGroup
         | HoldKind::Append
         | HoldKind::Gate
         | HoldKind::Compression
@@ -239,8 +244,8 @@ impl fmt::Display for HoldKind {
             HoldKind::Prepare => "prepare",
             HoldKind::Repair => "repair",
             HoldKind::Commit => "commit",
-            HoldKind::Batch => "batch",
-            HoldKind::Turn => "turn",
+            HoldKind::CommitGroup => "commit-group",
+            HoldKind::TextWriteLock => "text-write-lock",
             HoldKind::DropLine => "drop-line",
             HoldKind::Append => "append",
             HoldKind::Gate => "gate",
@@ -270,8 +275,8 @@ impl fmt::Display for Hold {
             HoldKind::Prepare => "the lock for making space ready",
             HoldKind::Repair => "the lock for repairs",
             HoldKind::Commit => "the lock for commits",
-            HoldKind::Batch => "the batch",
-            HoldKind::Turn => "the turn at writing",
+            HoldKind::CommitGroup => "the commit group",
+            HoldKind::TextWriteLock => "the lock for writing text",
             HoldKind::DropLine => "the lock for telling of dropped records",
             HoldKind::Append => "the reservation",
             HoldKind::Gate => "the gate for opening and closing",

@@ -29,20 +29,20 @@ pub(crate) fn deadline(core: &Core) -> Until {
 /// The error of who has waited in vain for everything before `end` to be durable.
 #[cold]
 pub(crate) fn commit_timed_out(core: &Core, end: Lsn) -> Error {
-    let batch = || holds::batches(core).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
+    let group = || holds::groups(core).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
     let append = || {
         let is_waited_for = tail_word::published(core.words()) < end;
         is_waited_for.then(|| holds::oldest_append(core)).flatten()
     };
     let lock = || holds::of_lock(core, HoldKind::Commit);
-    timed_out(core, batch().or_else(append).or_else(lock))
+    timed_out(core, group().or_else(append).or_else(lock))
 }
 
 /// The error of who has waited in vain for others to commit the record at `lsn`.
 #[cold]
 pub(crate) fn not_durable_yet(core: &Core, lsn: Lsn) -> Error {
-    let batch = holds::batches(core).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
-    let blame = batch
+    let group = holds::groups(core).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
+    let blame = group
         .map_or_else(|| format!("nobody has committed position {lsn}"), |hold| hold.to_string());
     gave_up(core, &blame)
 }

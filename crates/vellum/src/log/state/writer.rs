@@ -16,7 +16,7 @@ use crate::log::state::busy::Busy;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, HoldKind};
 use crate::log::state::wait;
-use crate::shared::commit::Sealer;
+use crate::shared::commit::CommitLock;
 use crate::shared::lock::{self, Held, Outcome, Patience, Until};
 use crate::shared::participants::LockLiveness;
 use crate::sys::clock;
@@ -72,13 +72,13 @@ impl<'a> Writer<'a> {
         self.core.check_region().map(|()| held)
     }
 
-    /// Takes the right to seal, by `until`.
-    pub(crate) fn sealer(self, until: Until, _: &Busy<'_>) -> Result<Sealer<'a>> {
+    /// Takes the commit lock, by `until`.
+    pub(crate) fn lock_commits(self, until: Until, _: &Busy<'_>) -> Result<CommitLock<'a>> {
         let words = &self.core.words().commits;
-        let sealer = Sealer::within(words, self.attachment.me(), &self.liveness(), until);
+        let lock = CommitLock::within(words, self.attachment.me(), &self.liveness(), until);
         let holder = || holds::of_lock(self.core, HoldKind::Commit);
-        let sealer = sealer.ok_or_else(|| wait::timed_out(self.core, holder()))?;
-        self.core.check_region().map(|()| sealer)
+        let lock = lock.ok_or_else(|| wait::timed_out(self.core, holder()))?;
+        self.core.check_region().map(|()| lock)
     }
 
     /// Waits for the lock.

@@ -1,18 +1,19 @@
-//! Commit under the model checker: batches on their way, and the death of whoever writes them.
+//! Commit under the model checker: groups on their way, and the death of whoever writes them.
 //!
 //! Processes append, and commit as `log::commit::group` does: with the functions of
 //! `shared::commit` that are shipped, over a [`Device`] that loses what it may lose.
 //!
 //! What is checked, before every step: what lies below `durable`, and what a lane says is written,
-//! is on the device and final; `durable` and `sealed` only grow, in this order, and `durable` not
-//! once a write has failed; lanes hold different batches that do not overlap. Besides: two writes
+//! is on the device and final; `durable` and `grouped` only grow, in this order, and `durable` not
+//! once a write has failed; lanes hold different groups that do not overlap. Besides: two writes
 //! that run at the same time never cover the same block; a commit that returns is right; no write
-//! that failed is tried again once that is known; a batch is finished once; a process that lacks
+//! that failed is tried again once that is known; a group is finished once; a process that lacks
 //! something holds up nobody; everybody who lives comes to an end, of which a timeout is part only
 //! if somebody died; and what the dead left behind, one more process can make durable.
 //!
-//! What is not: seals, several threads of one process, the ways of the files, and a timeout that
-//! passes while somebody can go on, so that a take-over from the living would not be noticed.
+//! What is not: commit records, several threads of one process, the ways of the files, and a
+//! timeout that passes while somebody can go on, so that a take-over from the living would not be
+//! noticed.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub(super) struct World {
     /// What was appended to each byte: the tag of an append, or what a repairer wrote.
     pub(super) stage: [AtomicU64; LOG_LEN],
     pub(super) device: Device,
-    /// 1 for each batch that somebody has finished.
+    /// 1 for each group that somebody has finished.
     pub(super) finished: [AtomicU64; LOG_LEN],
     pub(super) lanes: usize,
     /// A process that can append and not commit.
@@ -52,7 +53,7 @@ pub(super) struct Plan {
     pub(super) appends: &'static [&'static [u64]],
     /// So many processes find their first record already appended.
     pub(super) appended: usize,
-    /// The batch whose first write fails.
+    /// The group whose first write fails.
     failing: Option<u64>,
     lack: Option<(usize, Lack)>,
 }
@@ -65,7 +66,7 @@ impl World {
         words.tail.poke(TailWord::new(Lsn::new(BEGIN), 0).to_word());
         words.ready_end.poke(BEGIN + LOG_LEN as u64);
         words.commits.ends.durable.poke(BEGIN);
-        words.commits.ends.sealed.poke(BEGIN);
+        words.commits.ends.grouped.poke(BEGIN);
         for (index, slot) in words.slots[..plan.appends.len()].iter().enumerate() {
             slot.owner.poke(Owner::new(index + 1, 1).to_word());
         }
@@ -80,7 +81,7 @@ impl World {
     /// What is true at every moment.
     fn check(&self, seen: &Cell<(u64, u64, bool)>) {
         let CommitWords { ends, poison, .. } = &self.words.commits;
-        let (durable, sealed) = (ends.durable.peek(), ends.sealed.peek());
+        let (durable, sealed) = (ends.durable.peek(), ends.grouped.peek());
         let is_poisoned = poison.errno.peek() != 0;
         let (durable_before, sealed_before, was_poisoned) =
             seen.replace((durable, sealed, is_poisoned));
@@ -88,22 +89,22 @@ impl World {
         assert!(!was_poisoned || durable == durable_before, "promised after a failure");
         assert!(durable <= sealed, "what is durable was sealed before");
         self.check_device(BEGIN, durable);
-        let mut batches = [None; LANE_COUNT];
-        for (lane, batch) in self.words.commits.lanes.iter().zip(&mut batches) {
+        let mut groups = [None; LANE_COUNT];
+        for (lane, group) in self.words.commits.lanes.iter().zip(&mut groups) {
             if lane.owner.peek() != 0 {
                 let (start, end) = (lane.start.peek(), lane.end.peek());
-                *batch = Some((lane.number.peek(), start, end));
+                *group = Some((lane.number.peek(), start, end));
                 self.check_lane(lane, start, end);
             }
         }
-        if let [Some((number, start, end)), Some((other, other_start, other_end))] = batches {
+        if let [Some((number, start, end)), Some((other, other_start, other_end))] = groups {
             let is_apart = end <= other_start || other_end <= start;
             assert!(number != other && is_apart, "two lanes hold the same");
         }
     }
 
     fn check_lane(&self, lane: &LaneWords, start: u64, end: u64) {
-        assert!(start < end, "a batch of nothing");
+        assert!(start < end, "a group of nothing");
         if lane.is_written.peek() != 0 {
             self.check_device(start, end);
         }
@@ -156,7 +157,7 @@ fn run(plan: Plan) {
 /// Looks at a plan; without deaths, nobody may need the timeout.
 fn look(plan: Plan, death_count: usize, extent: Extent) {
     let Plan { lanes, appends, failing, .. } = plan;
-    let failing = failing.map_or(String::new(), |number| format!(", batch {number} fails"));
+    let failing = failing.map_or(String::new(), |number| format!(", group {number} fails"));
     let name = format!("commit {appends:?}, lanes: {lanes}{failing}");
     let counts = explore(&name, deaths(death_count, appends.len()), extent, move || run(plan));
     assert_eq!(counts.timeouts_without_death(), 0, "only the timeout ended a sleep");
@@ -184,7 +185,7 @@ fn commits_of_two_survive_any_two_deaths() {
 }
 
 #[test]
-fn a_batch_that_fails_is_not_tried_again_by_who_survives() {
+fn a_group_that_fails_is_not_tried_again_by_who_survives() {
     look(Plan { failing: Some(0), ..plan(2, &[&[4], &[4]]) }, 1, Extent::All);
 }
 

@@ -6,7 +6,7 @@ use super::commits::{Plan, World};
 use super::device::BLOCK;
 use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
 use crate::Lsn;
-use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation, Step};
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::tail_word::Grant;
 use crate::shared::{event_count, lock, model_atomics, participants, tail_word};
@@ -17,7 +17,7 @@ pub(super) struct Refused;
 /// What a process lacks that others have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lack {
-    /// It sees so before it seals a batch.
+    /// It sees so before it begins a group.
     Seen,
     /// It sees so when it writes one.
     Unseen,
@@ -89,57 +89,57 @@ impl World {
         }
     }
 
-    fn sealer(&self) -> Sealer<'_> {
+    fn lock_commits(&self) -> CommitLock<'_> {
         let before = model_atomics::memory();
-        let sealer = Sealer::new(&self.words.commits, me(), &KernelAtLock { before });
+        let lock = CommitLock::new(&self.words.commits, me(), &KernelAtLock { before });
         model_atomics::forget(before);
-        sealer
+        lock
     }
 
-    /// As `log::commit::group::lead`, without a seal.
+    /// As `log::commit::group::lead`, without a commit record.
     fn lead(&self, end: Lsn, label: u64) -> Result<bool, Refused> {
         model_atomics::forget(model_atomics::mix(label, 1));
-        let sealer = self.sealer();
-        let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return Ok(true) };
+        let lock = self.lock_commits();
+        let Some(start) = lock.next_start(BLOCK, self.lanes) else { return Ok(true) };
         let published = tail_word::published(&self.words);
         if published <= start {
             return Ok(start >= end);
         }
         if self.lacks(Lack::Seen) {
-            drop(sealer);
+            drop(lock);
             commit::pass_on(&self.words.commits);
             return Err(Refused);
         }
         model_atomics::forget(model_atomics::mix(label, published.get() << 16 | start.get() << 8));
-        let Some(batch) = sealer.seal(start, published) else { return Ok(true) };
-        drop(sealer);
-        self.write_batch(batch, label).map(|()| true)
+        let Some(group) = lock.begin_group(start, published) else { return Ok(true) };
+        drop(lock);
+        self.write_group(group, label).map(|()| true)
     }
 
     fn lacks(&self, lack: Lack) -> bool {
         self.lack == Some((model_atomics::me(), lack))
     }
 
-    /// As `log::commit::device::write_batch`.
-    fn write_batch(&self, batch: Batch, label: u64) -> Result<(), Refused> {
+    /// As `log::commit::device::write_group`.
+    fn write_group(&self, group: CommitGroup, label: u64) -> Result<(), Refused> {
         let words = &self.words.commits;
         if self.lacks(Lack::Seen) || self.lacks(Lack::Unseen) {
-            commit::hand_back(words, batch);
+            commit::hand_back(words, group);
             return Err(Refused);
         }
-        let (start, end) = (batch.start.get(), batch.end.get());
-        let what = batch.number << 24 | (batch.lane as u64) << 16 | end << 8 | start;
+        let (start, end) = (group.start.get(), group.end.get());
+        let what = group.number << 24 | (group.lane as u64) << 16 | end << 8 | start;
         model_atomics::forget(model_atomics::mix(label, what << 8 | 2));
         let is_hopeless = || words.poison.errno.peek() != 0;
-        let is_written = self.device.write(&self.stage, batch, is_hopeless);
+        let is_written = self.device.write(&self.stage, group, is_hopeless);
         let before = model_atomics::memory();
         let who = KernelAtLock { before };
         if is_written {
-            commit::finish(words, me(), &who, batch, None);
-            let finished = self.finished[batch.number as usize].poke(1);
-            assert_eq!(finished, 0, "a batch was finished twice");
+            commit::finish(words, me(), &who, group, None);
+            let finished = self.finished[group.number as usize].poke(1);
+            assert_eq!(finished, 0, "a group was finished twice");
         } else {
-            let segment = batch.start;
+            let segment = group.start;
             let failure = Failure { errno: 5, segment, operation: Operation::Write };
             commit::poison(words, me(), &who, failure);
         }
@@ -151,7 +151,7 @@ impl World {
         let words = &self.words;
         model_atomics::forget(model_atomics::mix(label, 3));
         let (rings, _) = event_count::prepare_wait(&words.event_count);
-        let sealed = words.commits.ends.sealed.load(Ordering::Acquire);
+        let sealed = words.commits.ends.grouped.load(Ordering::Acquire);
         if sealed >= end.get() || tail_word::published(words).get() > sealed {
             return;
         }
@@ -166,9 +166,9 @@ impl World {
     /// As `log::commit::group::replace`.
     fn replace(&self, label: u64) -> Result<(), Refused> {
         model_atomics::forget(model_atomics::mix(label, 6));
-        let left = self.sealer().take_over(&Kernel);
+        let left = self.lock_commits().take_over(&Kernel);
         match left {
-            Some(batch) => self.write_batch(batch, label),
+            Some(group) => self.write_group(group, label),
             None => {
                 model_atomics::forget(model_atomics::mix(label, 7));
                 let who = KernelAtLock { before: model_atomics::memory() };

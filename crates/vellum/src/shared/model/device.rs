@@ -6,7 +6,7 @@
 //! or the write fails. To count on a byte is right if it is sure: then it is there after a power
 //! cut at that moment, whichever blocks of which write arrived.
 
-use super::super::commit::Batch;
+use super::super::commit::CommitGroup;
 use super::super::model_atomics::{self, TASK_COUNT};
 use super::super::primitive::{AtomicU64, Ordering};
 use super::index;
@@ -23,26 +23,26 @@ pub(super) struct Device {
     bytes: [AtomicU64; LOG_LEN],
     /// What each process writes: start << 8 | end, in whole blocks.
     writes: [AtomicU64; TASK_COUNT],
-    /// Number of the batch whose first write fails, plus one.
+    /// Number of the group whose first write fails, plus one.
     pub(super) failing: AtomicU64,
     pub(super) has_failed: AtomicU64,
 }
 
 impl Device {
-    /// Writes a batch from `stage`; false if that fails. `is_hopeless` says that it is known that a
+    /// Writes a group from `stage`; false if that fails. `is_hopeless` says that it is known that a
     /// write has failed.
     pub(super) fn write(
         &self,
         stage: &[AtomicU64; LOG_LEN],
-        batch: Batch,
+        group: CommitGroup,
         is_hopeless: impl Fn() -> bool,
     ) -> bool {
-        let start = batch.start.get() / BLOCK * BLOCK;
-        let end = batch.end.get().next_multiple_of(BLOCK);
+        let start = group.start.get() / BLOCK * BLOCK;
+        let end = group.end.get().next_multiple_of(BLOCK);
         let write = &self.writes[model_atomics::me()];
         write.store(start << 8 | end, Ordering::Relaxed);
         self.check_alone(start, end);
-        let is_failing = self.failing.peek() == batch.number + 1;
+        let is_failing = self.failing.peek() == group.number + 1;
         let is_again = is_failing && self.has_failed.peek() != 0;
         assert!(!(is_again && is_hopeless()), "a write that failed was tried again");
         for at in index(start)..index(end) {
@@ -56,8 +56,8 @@ impl Device {
             return false;
         }
         for at in index(start)..index(end) {
-            // What lies behind the batch may have changed since the first step.
-            let is_settled = at < index(batch.end.get());
+            // What lies behind the group may have changed since the first step.
+            let is_settled = at < index(group.end.get());
             let value = if is_settled { stage[at].peek() } else { UNSURE };
             self.bytes[at].poke(value);
         }

@@ -10,7 +10,7 @@ use super::{
     start,
 };
 use crate::Lsn;
-use crate::shared::commit::{self, Batch, Failure, Operation, Sealer, Step};
+use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation, Step};
 use crate::shared::words::{CommitWords, LaneWords};
 use crate::shared::{primitive, weak_atomics};
 
@@ -22,7 +22,7 @@ const FAILURE: Failure = Failure { errno: 28, segment: Lsn::new(4096), operation
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// The first write of this batch.
+    /// The first write of this group.
     Write(u64),
     /// A sync beside the commits.
     Beside,
@@ -93,8 +93,8 @@ impl World {
 
     /// As `log::commit::group::lead`, without a commit record.
     fn lead(&self, number: usize) -> bool {
-        let sealer = Sealer::new(&self.words, owner(number), &self.kernel);
-        let Some(start) = sealer.next_start(BLOCK, self.lanes) else { return true };
+        let lock = CommitLock::new(&self.words, owner(number), &self.kernel);
+        let Some(start) = lock.next_start(BLOCK, self.lanes) else { return true };
         if self.published <= start {
             return true;
         }
@@ -102,35 +102,36 @@ impl World {
             1 => self.published,
             _ => Lsn::new((start.get() + BLOCK).min(self.published.get())),
         };
-        let Some(batch) = sealer.seal(start, end) else { return true };
-        drop(sealer);
-        self.write_batch(number, batch)
+        let Some(group) = lock.begin_group(start, end) else { return true };
+        drop(lock);
+        self.write_group(number, group)
     }
 
-    /// As `log::commit::device::write_batch`.
-    fn write_batch(&self, number: usize, batch: Batch) -> bool {
+    /// As `log::commit::device::write_group`.
+    fn write_group(&self, number: usize, group: CommitGroup) -> bool {
         let (words, me) = (&self.words, owner(number));
         if self.fault == Fault::Lack(number) {
-            commit::hand_back(words, batch);
+            commit::hand_back(words, group);
             return false;
         }
-        let start = batch.start.get() / BLOCK * BLOCK - BEGIN;
-        let end = batch.end.get().next_multiple_of(BLOCK) - BEGIN;
+        let start = group.start.get() / BLOCK * BLOCK - BEGIN;
+        let end = group.end.get().next_multiple_of(BLOCK) - BEGIN;
         self.blocks[(start / BLOCK) as usize..(end / BLOCK) as usize].iter().for_each(Place::write);
-        if self.fault == Fault::Write(batch.number) && !self.has_failed.replace(true) {
+        if self.fault == Fault::Write(group.number) && !self.has_failed.replace(true) {
             commit::poison(words, me, &self.kernel, FAILURE);
             return false;
         }
-        self.bytes[index(batch.start)..index(batch.end)].iter().for_each(Place::write);
-        commit::finish(words, me, &self.kernel, batch, None);
+        self.bytes[index(group.start)..index(group.end)].iter().for_each(Place::write);
+        commit::finish(words, me, &self.kernel, group, None);
         true
     }
 
     /// As `log::commit::group::replace`.
     fn replace(&self, number: usize) -> bool {
-        let left = Sealer::new(&self.words, owner(number), &self.kernel).take_over(&self.kernel);
+        let left =
+            CommitLock::new(&self.words, owner(number), &self.kernel).take_over(&self.kernel);
         match left {
-            Some(batch) => self.write_batch(number, batch),
+            Some(group) => self.write_group(number, group),
             None => {
                 commit::advance(&self.words, owner(number), &self.kernel, None);
                 true
@@ -140,24 +141,24 @@ impl World {
 }
 
 fn make_commits(words: &CommitWords) {
-    let CommitWords { poison, lock, ends, lanes, batches, .. } = words;
+    let CommitWords { poison, lock, ends, lanes, groups, .. } = words;
     make_watched_lock(lock);
-    for word in [&ends.durable, &ends.sealed] {
+    for word in [&ends.durable, &ends.grouped] {
         word.poke(BEGIN);
     }
     let zeros = [
         &poison.errno,
         &poison.segment,
         &poison.operation,
-        &ends.next_batch,
-        &ends.pad_until_batch,
-        &ends.seal_end,
+        &ends.next_group,
+        &ends.pad_until_group,
+        &ends.record_end,
     ];
     zeros.iter().for_each(|word| word.poke(0));
     for LaneWords { owner, start, end, number, is_written, .. } in lanes {
         [owner, start, end, number, is_written].iter().for_each(|word| word.poke(0));
     }
-    batches.iter().for_each(|word| word.poke(0));
+    groups.iter().for_each(|word| word.poke(0));
 }
 
 /// Each process commits so many bytes.
@@ -198,15 +199,15 @@ fn what_a_commit_promises_is_on_the_device_however_often_it_is_preempted() {
 }
 
 #[test]
-fn who_raises_durable_over_the_batch_of_another_has_what_that_one_wrote() {
-    explore("commit: 2 write the batches that they have sealed", Some(2), || {
+fn who_raises_durable_over_the_group_of_another_has_what_that_one_wrote() {
+    explore("commit: 2 write the groups that they have sealed", Some(2), || {
         let world = World::begin(2 * BLOCK, 2, Fault::None);
-        let sealer = Sealer::new(&world.words, owner(0), &world.kernel);
+        let lock = CommitLock::new(&world.words, owner(0), &world.kernel);
         let [start_at, middle, end] = [0, 1, 2].map(|block| Lsn::new(BEGIN + block * BLOCK));
-        let batches = [(start_at, middle), (middle, end)];
-        let batches = batches.map(|(from, to)| sealer.seal(from, to).expect("a lane is free"));
-        drop(sealer);
-        let write = |number: usize| move |world: &World| world.write_batch(number, batches[number]);
+        let groups = [(start_at, middle), (middle, end)];
+        let groups = groups.map(|(from, to)| lock.begin_group(from, to).expect("a lane is free"));
+        drop(lock);
+        let write = |number: usize| move |world: &World| world.write_group(number, groups[number]);
         // Only a process that has no part in the lock: its fences would order the rest as well.
         let read = start(&world, |world: &World| world.read(commit::durable(&world.words)));
         join([start(&world, write(0)), start(&world, write(1)), read]);
@@ -233,12 +234,12 @@ fn who_asks_for_a_failure_gets_all_of_it() {
 }
 
 #[test]
-fn a_batch_that_is_handed_back_is_written_by_another() {
+fn a_group_that_is_handed_back_is_written_by_another() {
     explore("commit: 2, the first lacks something", Some(2), || commit(&[3, 3], 1, Fault::Lack(1)));
 }
 
 #[test]
-fn a_batch_of_the_dead_is_written_by_who_lives() {
+fn a_group_of_the_dead_is_written_by_who_lives() {
     for_each_death("commit: 1 dies, 1 commits", Some(1), |steps| {
         let world = World::begin(3, 1, Fault::None);
         let live = |number: usize, steps| {

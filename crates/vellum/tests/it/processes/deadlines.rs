@@ -118,7 +118,7 @@ fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
         writer.expect("ready");
         until("it is stopped with a batch in its hands", || {
             stop(&writer, &log);
-            let hold = hold_of(&log, HoldKind::Batch, &writer);
+            let hold = hold_of(&log, HoldKind::CommitGroup, &writer);
             if hold.is_none() {
                 writer.signal(libc::SIGCONT);
             }
@@ -127,7 +127,7 @@ fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
         let behind_it = log.append(b"behind").unwrap();
         let error = log.commit(behind_it).unwrap_err();
         assert_blames(&error, &writer);
-        assert!(error.to_string().contains("the batch from"), "{error}");
+        assert!(error.to_string().contains("the commit group from"), "{error}");
         // Who is dead is not waited for.
         writer.kill();
         log.commit(behind_it).unwrap();

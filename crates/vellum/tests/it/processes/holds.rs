@@ -23,7 +23,7 @@ pub(crate) const LOCKS: [(HoldKind, u64); 5] = [
     (HoldKind::Prepare, WORDS + 512),
     (HoldKind::Repair, WORDS + 640),
     (HoldKind::Commit, COMMITS + 128),
-    (HoldKind::Turn, FILES),
+    (HoldKind::TextWriteLock, FILES),
     (HoldKind::DropLine, FILES + 512 + 32),
 ];
 
@@ -161,7 +161,7 @@ fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
         holder.expect("ready");
         let hold = until("it is stopped with a batch in its hands", || {
             stop(&holder, &log);
-            let hold = hold_of(&log, HoldKind::Batch, &holder);
+            let hold = hold_of(&log, HoldKind::CommitGroup, &holder);
             if hold.is_none() {
                 holder.signal(libc::SIGCONT);
             }
@@ -174,7 +174,7 @@ fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
             let commit = scope.spawn(move || log.commit(lsn).map(|()| log));
             let looker = Options::default().read_only(true).open(place(&dir)).unwrap();
             until("the commit has waited", || {
-                hold_of(&looker, HoldKind::Batch, &holder).unwrap().waited
+                hold_of(&looker, HoldKind::CommitGroup, &holder).unwrap().waited
             });
             // Who is dead holds nobody up.
             holder.kill();

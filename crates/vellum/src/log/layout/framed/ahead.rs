@@ -3,7 +3,7 @@
 use crate::Lsn;
 use crate::log::layout::framed::FrameWriter;
 use crate::log::ready::{RoomMaker, stage};
-use crate::log::state::attachment::{Later, Space};
+use crate::log::state::attachment::{AfterPublish, Space};
 use crate::shared::tail_word;
 
 /// Records that space is kept ready for, where that is more than the prefault window.
@@ -14,7 +14,7 @@ impl FrameWriter<'_> {
     /// Notes that more is to be prepared before it is needed, if this append is the one to notice:
     /// a window of zeros for records that are stored, the next segment for those that are written.
     #[inline]
-    pub(crate) fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut Later) {
+    pub(crate) fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut AfterPublish) {
         let core = self.writer.core;
         let words = core.words();
         let is_ready = is_ready || (core.commits.stage.is_some() && !core.has_mapping());
@@ -27,7 +27,7 @@ impl FrameWriter<'_> {
     }
 
     /// Prepares what was noted.
-    pub(crate) fn prepare_next(self, space: Space, later: &mut Later) {
+    pub(crate) fn prepare_next(self, space: Space, later: &mut AfterPublish) {
         let core = self.writer.core;
         let Space { end, ahead, is_ready } = space;
         let words = core.words();
@@ -36,7 +36,7 @@ impl FrameWriter<'_> {
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
         let wanted = Lsn::new(tail.get() + ahead.min(core.capacity()));
-        if wanted > Lsn::MAX || self.writer.attachment.is_discouraged(tail) {
+        if wanted > Lsn::MAX || self.writer.attachment.backs_off_at(tail) {
             return;
         }
         let room = RoomMaker::of(&prepare);
@@ -51,7 +51,7 @@ impl FrameWriter<'_> {
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.writer.attachment.discourage(Lsn::new(tail.get() + core.ready.prefault_bytes / 8));
+            self.writer.attachment.back_off(Lsn::new(tail.get() + core.ready.prefault_bytes / 8));
         }
         later.has_rotated |= words.allocated_end() > allocated;
         later.pause = later.pause.max(core.ready.pace.due());

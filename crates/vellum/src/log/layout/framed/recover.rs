@@ -1,26 +1,26 @@
 //! Finding the end of a framed log after a power cut.
 //!
-//! A power cut tears what was on its way to the device. The newest seal tells up to where
+//! A power cut tears what was on its way to the device. The newest commit record tells up to where
 //! everything had arrived before: damage behind it is a torn tail, which is cut; damage before it
 //! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
 //!
 //! What is not torn may go on in the stage (`framed::staged`): nobody may have turned off the
 //! machine, and only the words are not to be believed. Who was killed then loses nothing.
 //!
-//! Only the newest segments are looked through for seals, from the newest one back to the first
-//! that has one. Recycled segments that wait beyond the tail hold none that are valid there.
+//! Only the newest segments are looked through for commit records, from the newest one back to the
+//! first that has one. Recycled segments that wait beyond the tail hold none that are valid there.
 //!
 //! **If the process dies here**: see `wipe`.
 
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::frame::Kind;
-use crate::format::seal::{SEAL_LEN, Seal};
 use crate::format::segment::{HEADER_LEN, path};
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::layout::framed::staged;
-use crate::log::open::wipe;
+use crate::log::open::zero_tail;
 use crate::log::read::window::Window;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
@@ -29,7 +29,7 @@ use crate::log::state::segments;
 use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
-/// Bytes of a segment read at a time in search of seals.
+/// Bytes of a segment read at a time in search of commit records.
 const STEP: usize = 1 << 20;
 
 /// Where a framed log begins and ends.
@@ -81,7 +81,7 @@ pub(crate) fn find_end(
         Loss::Power => {
             cut_bytes = torn_len(core, end, limit)?;
             if access == Access::Change {
-                wipe::wipe(&core.dir, &core.geometry, end, &mut false)?;
+                zero_tail::write(&core.dir, &core.geometry, end, &mut false)?;
             }
         }
     }
@@ -94,8 +94,8 @@ pub(crate) fn find_end(
     Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, found })
 }
 
-/// The seal that knows of most, in the newest segment that has any.
-fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<Seal>> {
+/// The commit record that knows of most, in the newest segment that has any.
+fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<CommitRecord>> {
     if !core.geometry.is_sealed {
         return Ok(None);
     }
@@ -108,24 +108,24 @@ fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<Seal>> {
     Ok(None)
 }
 
-/// The newest seal of a segment: that with the furthest `durable`.
-fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
+/// The newest commit record of a segment: that with the furthest `durable`.
+fn seals_in(core: &Core, first: Lsn) -> Result<Option<CommitRecord>> {
     let segment = core.open_to_read(first)?;
     let mut bytes = vec![0; STEP];
-    let mut newest: Option<Seal> = None;
+    let mut newest: Option<CommitRecord> = None;
     let mut start = first;
     let end = core.segment_end(first);
-    // Pieces overlap, so that a seal lies whole in one of them.
-    while start.get() + SEAL_LEN <= end.get() {
+    // Pieces overlap, so that a commit record lies whole in one of them.
+    while start.get() + RECORD_LEN <= end.get() {
         let wanted = STEP.min((end.get() - start.get()) as usize);
         let count = segment.read(start, &mut bytes[..wanted])?;
         let words = bytes[..count].chunks_exact(8);
         for (index, word) in words.enumerate() {
-            if u64::from(word[0]) != SEAL_LEN - 8 || word[1..4] != [0; 3] {
+            if u64::from(word[0]) != RECORD_LEN - 8 || word[1..4] != [0; 3] {
                 continue;
             }
             let at = Lsn::new(start.get() + index as u64 * 8);
-            let seal = Seal::parse(core.codec, at, &bytes[index * 8..count]);
+            let seal = CommitRecord::parse(core.codec, at, &bytes[index * 8..count]);
             newest = match (seal, newest) {
                 (Some(seal), Some(newest)) if seal.durable < newest.durable => Some(newest),
                 (Some(seal), _) => Some(seal),
@@ -135,7 +135,7 @@ fn seals_in(core: &Core, first: Lsn) -> Result<Option<Seal>> {
         if count < wanted {
             break;
         }
-        start = Lsn::new(start.get() + (count as u64 - SEAL_LEN + 8) / 8 * 8);
+        start = Lsn::new(start.get() + (count as u64 - RECORD_LEN + 8) / 8 * 8);
     }
     Ok(newest)
 }

@@ -1,16 +1,16 @@
 //! Finding a place from which to walk over frames, without walking over all of them.
 //!
-//! Frames have no pointers back, so a walk starts where a frame is known to start: behind a seal,
-//! which is known by its check, or at the start of a segment.
+//! Frames have no pointers back, so a walk starts where a frame is known to start: behind a commit
+//! record, which is known by its check, or at the start of a segment.
 
-use crate::format::seal::{SEAL_LEN, Seal};
+use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
 use crate::shared::commit;
 use crate::{ErrorKind, Lsn, Result};
 
-/// How far back seals are looked for first; then eight times as far, and so on.
+/// How far back commit records are looked for first; then eight times as far, and so on.
 const FIRST_STEP: u64 = 64 << 10;
 /// Bytes looked through at a time.
 const PIECE: u64 = 256 << 10;
@@ -39,7 +39,7 @@ pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result
     Ok(first.max(begin))
 }
 
-/// The end of a seal behind `first` and before `end`, not far from `end`.
+/// The end of a commit record behind `first` and before `end`, not far from `end`.
 fn behind_seal(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result<Option<Lsn>> {
     // Where nothing was committed there is none.
     let has_seals = commit::durable(&core.words().commits) > first;
@@ -57,24 +57,27 @@ fn behind_seal(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result
     Ok(None)
 }
 
-/// Where the first seal from `from` on ends, before `end`.
+/// Where the first commit record from `from` on ends, before `end`.
 fn next_seal_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Result<Option<Lsn>> {
     let mut at = from.get();
-    while at + SEAL_LEN < end.get() {
+    while at + RECORD_LEN < end.get() {
         let bytes = window.fetch(Lsn::new(at), PIECE.min(end.get() - at), end)?;
-        let seal = (0..bytes.len().saturating_sub(SEAL_LEN as usize)).step_by(8).find(|offset| {
-            let bytes = &bytes[*offset..];
-            let has_length = u64::from(bytes[0]) == SEAL_LEN - 8 && bytes[1..4] == [0; 3];
-            has_length && Seal::parse(core.codec, Lsn::new(at + *offset as u64), bytes).is_some()
-        });
-        if let Some(offset) = seal {
-            return Ok(Some(Lsn::new(at + offset as u64 + SEAL_LEN)));
+        let found =
+            (0..bytes.len().saturating_sub(RECORD_LEN as usize)).step_by(8).find(|offset| {
+                let bytes = &bytes[*offset..];
+                let has_length = u64::from(bytes[0]) == RECORD_LEN - 8 && bytes[1..4] == [0; 3];
+                has_length
+                    && CommitRecord::parse(core.codec, Lsn::new(at + *offset as u64), bytes)
+                        .is_some()
+            });
+        if let Some(offset) = found {
+            return Ok(Some(Lsn::new(at + offset as u64 + RECORD_LEN)));
         }
-        if (bytes.len() as u64) < SEAL_LEN + 8 {
+        if (bytes.len() as u64) < RECORD_LEN + 8 {
             return Ok(None);
         }
-        // Pieces overlap, so that a seal is whole in one of them.
-        at += (bytes.len() as u64 - SEAL_LEN) / 8 * 8;
+        // Pieces overlap, so that a commit record is whole in one of them.
+        at += (bytes.len() as u64 - RECORD_LEN) / 8 * 8;
     }
     Ok(None)
 }

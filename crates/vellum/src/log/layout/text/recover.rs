@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::segment::text_file_name;
-use crate::log::open::wipe;
+use crate::log::open::zero_tail;
 use crate::log::read::files::open_file;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
@@ -44,7 +44,7 @@ pub(crate) fn find_end(
     if (loss, access) == (Loss::Power, Access::Change) {
         let listing = Listing::read(&core.dir)?;
         listing.files.iter().try_for_each(|file| file.remove_plain(&core.dir))?;
-        wipe::wipe(&core.dir, &core.geometry, tail, &mut false)?;
+        zero_tail::write(&core.dir, &core.geometry, tail, &mut false)?;
         newest = list(&core.dir)?.last().copied().unwrap_or(newest);
     }
     // What is there after a power cut will be there after the next.

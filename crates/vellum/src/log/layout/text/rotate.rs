@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::ready::{RoomMaker, space};
-use crate::log::state::attachment::{Later, Space};
+use crate::log::state::attachment::{AfterPublish, Space};
 use crate::log::state::place;
 use crate::options::policy::Policy;
 use crate::shared::files::Newest;
@@ -176,7 +176,7 @@ impl TextWriter<'_> {
     /// Notes what is to be prepared before it is needed: a window of zeros, or the file that comes
     /// next.
     #[inline]
-    pub(crate) fn look_ahead(self, end: Lsn, is_ready: bool, later: &mut Later) {
+    pub(crate) fn look_ahead(self, end: Lsn, is_ready: bool, later: &mut AfterPublish) {
         let core = self.writer.core;
         let words = core.words();
         let rule = &words.files.rule;
@@ -190,12 +190,12 @@ impl TextWriter<'_> {
     }
 
     /// Prepares what was noted.
-    pub(crate) fn prepare_text(self, space: Space, later: &mut Later) {
+    pub(crate) fn prepare_text(self, space: Space, later: &mut AfterPublish) {
         let core = self.writer.core;
         let Space { end, is_ready, .. } = space;
         let edge = TextLog::of(core).edge();
         let wants_zeros = is_ready && TextLog::of(core).zeros_end() > core.ready_end().get();
-        if self.writer.attachment.is_discouraged(end) || !(end.get() > edge || wants_zeros) {
+        if self.writer.attachment.backs_off_at(end) || !(end.get() > edge || wants_zeros) {
             return;
         }
         let Some(prepare) = self.writer.try_lock_prepare() else { return };
@@ -210,7 +210,7 @@ impl TextWriter<'_> {
             });
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.writer.attachment.discourage(Lsn::new(end.get() + core.ready.prefault_bytes / 8));
+            self.writer.attachment.back_off(Lsn::new(end.get() + core.ready.prefault_bytes / 8));
         }
         later.pause = later.pause.max(core.ready.pace.due());
     }

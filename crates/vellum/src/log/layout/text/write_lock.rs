@@ -1,19 +1,19 @@
-//! Taking turns at writing text.
+//! The lock under which text is written.
 //!
 //! Where text is written by system calls, one at a time reserves and writes. Otherwise a line that
 //! is complete could stand behind a hole for an instant, and a program that follows the file would
 //! take the hole for NULs, and never come back for the line that belongs there. A filesystem lets
 //! one write at a time into a file anyway.
 //!
-//! Who does not get a turn within a few microseconds sleeps for a moment, and nobody wakes it: a
-//! processor that writes one line after the other does more than two that pass the file back and
+//! A process that does not get it within a few microseconds sleeps for a moment, and is not woken:
+//! a processor that writes one line after the other does more than two that pass the file back and
 //! forth, and waking costs as much as writing a line.
 //!
-//! Nobody is waited for forever: after a tenth of a second of one and the same turn, a process goes
-//! on without turns until it gets one again. Then there can be holes, which Vellum's own readers do
-//! not see.
+//! No holder is waited for forever: after a tenth of a second of one and the same hold, a process
+//! continues without the lock until it gets it again. Then there can be holes, which Vellum's own
+//! readers do not see.
 //!
-//! **If the process dies here**: the next one to have its turn pads what the dead had reserved,
+//! **If the process dies here**: the next one that has the lock pads what the dead had reserved,
 //! before it writes behind that.
 
 use std::time::Duration;
@@ -26,50 +26,46 @@ use crate::shared::primitive::{self, Ordering};
 use crate::shared::tail_word::{self, Grant};
 use crate::shared::words::{Alone, LockWords, WatchedLockWords};
 
-/// Looks at the turn before sleeping.
+/// Looks at the lock before sleeping.
 const LOOKS: u32 = 4;
 /// How long between them: about as long as a write takes, so that who writes line after line is
 /// rarely met between two.
 const SPINS: u32 = 96;
 /// How long to sleep then.
 const PAUSE: Duration = Duration::from_micros(50);
-/// So many pauses within one turn, and its holder may be dead or stopped.
+/// So many pauses within one hold, and its holder may be dead or stopped.
 const PAUSES_MAX: u32 = 20;
 /// Sleeps of `lock` after that, of 5 ms each; fewer where calls may not wait for so long.
 const SLEEPS_MAX: u32 = 20;
 const SLEEP_MILLIS: u128 = 5;
 
-/// A turn, until dropped.
-pub(crate) struct Turn<'a> {
+/// The lock, until dropped.
+pub(crate) struct TextWriteLock<'a> {
     words: &'a LockWords,
     _held: Held<'a>,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for TextWriteLock<'_> {
     fn drop(&mut self) {
-        // Only the holder counts; others see from it that turns come and go.
+        // Only the holder counts; others see from it that the lock changes hands.
         self.words.count_release();
     }
 }
 
 impl<'a> TextWriter<'a> {
-    /// Takes a turn where writes are to be seen in their order; `None` where they are not, or where
-    /// there is none to be had.
+    /// Takes the lock; `None` where its holder keeps it too long.
     #[inline]
-    pub(crate) fn take_turn(self) -> Option<Turn<'a>> {
-        if !self.writer.core.writes_text() {
-            return None;
-        }
-        let words = &self.writer.core.words().files.turn;
+    pub(crate) fn lock_for_text(self) -> Option<TextWriteLock<'a>> {
+        let words = &self.writer.core.words().files.write_lock;
         let held = match lock::try_acquire(words, self.writer.attachment.me()) {
             Some(held) => held,
-            None => self.wait_for_turn(words)?,
+            None => self.wait_for_lock(words)?,
         };
-        Some(Turn { words, _held: held })
+        Some(TextWriteLock { words, _held: held })
     }
 
     #[cold]
-    fn wait_for_turn(self, words: &'a Alone<WatchedLockWords>) -> Option<Held<'a>> {
+    fn wait_for_lock(self, words: &'a Alone<WatchedLockWords>) -> Option<Held<'a>> {
         let given_up = self.writer.attachment.given_up.load(Ordering::Relaxed);
         let (mut seen, mut pauses) = (words.hold(), 0);
         let held = loop {
@@ -105,7 +101,7 @@ impl<'a> TextWriter<'a> {
         held
     }
 
-    /// Has what the dead have reserved before `grant` padded. To be called in a turn.
+    /// Has what the dead have reserved before `grant` padded. The lock is held.
     #[inline]
     pub(crate) fn pad_before(self, grant: Grant) {
         if !tail_word::is_next(self.writer.core.words(), grant)

@@ -17,7 +17,7 @@ impl Reader {
         if !self.skips_damage || error.kind() != ErrorKind::Corrupt {
             return Err(error);
         }
-        let (from, end) = (self.position, self.sight.end);
+        let (from, end) = (self.position, self.read_limit.end);
         let (core, reason) = (&self.core, error.to_string());
         let gap = if core.geometry.layout.has_frames() {
             let next = frames::find_next(core, from, end)?.unwrap_or(end);
@@ -47,7 +47,7 @@ impl Reader {
         let tail = tail_word::tail(words);
         if self.position < begin {
             trimmed(&self.core, self.position, begin)
-        } else if tail < self.sight.end {
+        } else if tail < self.read_limit.end {
             truncated(&self.core, self.position, tail)
         } else {
             error

@@ -46,7 +46,7 @@ impl Reader {
     /// Length of the line at the position, if it is short. Where its newline is there, nothing has
     /// to be known of where the text ends: a system call for each line of a file that is closed.
     fn short_line(&mut self) -> Option<u64> {
-        let (start, limit) = (self.position, self.sight.end);
+        let (start, limit) = (self.position, self.read_limit.end);
         let end = self.hole_behind(start).min(self.core.segment_end(start));
         if let Some(offset) = memchr::memchr(b'\n', self.window.held(start, end)) {
             return Some(offset as u64 + 1);
@@ -58,7 +58,7 @@ impl Reader {
 
     /// The same for a line of any length, and for what cannot be read.
     fn find_long_line(&mut self) -> Result<Option<(u64, Lsn)>> {
-        let (start, limit) = (self.position, self.sight.end);
+        let (start, limit) = (self.position, self.read_limit.end);
         let mut searched = 0;
         let mut data_end = self.text_end(start)?;
         if start >= data_end {
@@ -110,7 +110,7 @@ impl Reader {
 
     /// Where what was published ends, or something begins that a dead writer had reserved.
     fn hole_behind(&self, lsn: Lsn) -> Lsn {
-        let mut holes = self.sight.holes.iter().filter(|hole| lsn < hole.range.end());
-        holes.next().map_or(self.sight.end, |hole| hole.range.start.max(lsn))
+        let mut holes = self.read_limit.holes.iter().filter(|hole| lsn < hole.range.end());
+        holes.next().map_or(self.read_limit.end, |hole| hole.range.start.max(lsn))
     }
 }

@@ -3,7 +3,7 @@
 //! A reader takes nothing from the writers: it looks at the published end, reads files, and sleeps
 //! on a futex when there is no more. Where a dead writer holds the end back, a reader of a log that
 //! was opened for writing pads the hole; one of a log that was opened for reading goes past it
-//! (`sight`).
+//! (`read_limit`).
 //!
 //! **Trimming**: files can go, or be used again, under a reader. It checks `begin` whenever what
 //! it read makes no sense, as a sequence lock would.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::log::read::gap::Gap;
 use crate::log::read::window::Window;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::names::CONTROL_NAME;
 use crate::{Error, ErrorKind, Lsn};
@@ -33,7 +33,7 @@ pub struct Reader {
     pub(crate) window: Window,
     pub(crate) position: Lsn,
     /// The published end as last seen, and what to pass over before it.
-    pub(crate) sight: Sight,
+    pub(crate) read_limit: ReadLimit,
     /// Whether to go on behind what cannot be read, and what that was.
     skips_damage: bool,
     gaps: Vec<Gap>,
@@ -92,7 +92,7 @@ impl Reader {
     #[must_use]
     pub fn durable(mut self) -> Reader {
         self.is_durable = true;
-        self.sight = Sight::default();
+        self.read_limit = ReadLimit::default();
         self.window.forget();
         self
     }
@@ -122,7 +122,7 @@ impl Reader {
 
     /// The end of what this reader sees now.
     pub(crate) fn published(&self) -> Lsn {
-        Sight::of(&self.core).end
+        ReadLimit::of(&self.core).end
     }
 }
 

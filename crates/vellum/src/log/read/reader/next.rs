@@ -56,7 +56,7 @@ impl Reader {
     fn next_frame(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
             let lsn = self.position;
-            match frames::look(&self.core, &mut self.window, lsn, self.sight.end) {
+            match frames::look(&self.core, &mut self.window, lsn, self.read_limit.end) {
                 Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     let envelope_len = self.core.geometry.envelope_len();

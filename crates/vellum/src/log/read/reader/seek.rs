@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::log::read::reader::{Reader, beyond_the_end, not_a_start, trimmed};
 use crate::log::read::window::Window;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
 use crate::shared::tail_word;
@@ -17,7 +17,7 @@ impl Reader {
             window: Window::new(Arc::clone(&core)),
             core,
             position: Lsn::ZERO,
-            sight: Sight::default(),
+            read_limit: ReadLimit::default(),
             skips_damage: false,
             gaps: Vec::new(),
             is_in_line: false,
@@ -72,7 +72,7 @@ impl Reader {
         }
         if epoch != self.epoch {
             // Truncated since: there may be other bytes and other files by now.
-            (self.epoch, self.sight) = (epoch, Sight::default());
+            (self.epoch, self.read_limit) = (epoch, ReadLimit::default());
             self.window.close();
         }
         if self.last_len > 0 {

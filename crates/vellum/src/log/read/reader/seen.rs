@@ -7,7 +7,7 @@ use crate::log::open::reading;
 use crate::log::read::reader::{Reader, truncated};
 use crate::log::read::window::Window;
 use crate::log::repair::pad;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::shared::tail_word;
 use crate::sys::clock;
 
@@ -21,16 +21,16 @@ impl Reader {
     /// reserved.
     pub(crate) fn has_more(&mut self) -> Result<bool> {
         loop {
-            if self.position >= self.sight.end && !self.sees_more()? {
+            if self.position >= self.read_limit.end && !self.sees_more()? {
                 return Ok(false);
             }
-            let Some(hole) = self.sight.hole_at(self.position) else { return Ok(true) };
+            let Some(hole) = self.read_limit.hole_at(self.position) else { return Ok(true) };
             if hole.is_there(&self.core) {
                 self.position = hole.range.end();
             } else {
                 self.core.check_region()?;
                 // Padded meanwhile: what stands there now counts.
-                self.sight.holes.retain(|other| *other != hole);
+                self.read_limit.holes.retain(|other| *other != hole);
                 self.window.forget();
             }
         }
@@ -39,7 +39,7 @@ impl Reader {
     /// Looks for more beyond the position; a reader that may write pads what the dead left.
     fn sees_more(&mut self) -> Result<bool> {
         let is_at_tail = tail_word::tail(self.core.words()) == self.position;
-        if is_at_tail && self.sight.end == self.position {
+        if is_at_tail && self.read_limit.end == self.position {
             // Who polls at the end reads one word, which only a reservation changes.
             return self.check_epoch().map(|()| false);
         }
@@ -48,7 +48,7 @@ impl Reader {
             return Ok(false);
         }
         self.look()?;
-        if self.position < self.sight.end {
+        if self.position < self.read_limit.end {
             return Ok(true);
         }
         let core = &self.core;
@@ -58,7 +58,7 @@ impl Reader {
         }
         // Whoever commits pads for a durable reader.
         if is_held_back
-            && self.sight.end < tail_word::tail(core.words())
+            && self.read_limit.end < tail_word::tail(core.words())
             && core.writer.is_some()
             && !self.is_durable
             && pad::is_held_back_by_the_dead(core.writer()?)
@@ -69,7 +69,7 @@ impl Reader {
         if is_held_back {
             self.held_back = (self.position, clock::micros() + BELIEVED_MICROS);
         }
-        Ok(self.position < self.sight.end)
+        Ok(self.position < self.read_limit.end)
     }
 
     /// Whether a reservation keeps records from this reader for longer than most appends take: what
@@ -97,15 +97,15 @@ impl Reader {
     /// In the words of a process that has lost the control file nothing is in flight: what others
     /// have reserved would count as published.
     fn look(&mut self) -> Result<()> {
-        let see = if self.is_durable { Sight::of_durable } else { Sight::of };
-        let (end, sight) = (self.sight.end, see(&self.core));
+        let see = if self.is_durable { ReadLimit::of_durable } else { ReadLimit::of };
+        let (end, read_limit) = (self.read_limit.end, see(&self.core));
         self.check_epoch()?;
-        self.sight = sight;
-        if self.sight.end > end {
-            self.window.forget_until(self.sight.end);
+        self.read_limit = read_limit;
+        if self.read_limit.end > end {
+            self.window.forget_until(self.read_limit.end);
         }
         // The published end never goes back, but for a truncation, which shows in the tail.
-        self.sight.end = self.sight.end.max(end);
+        self.read_limit.end = self.read_limit.end.max(end);
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Reader {
         let Some(core) = reading::taken_up(&self.core) else { return false };
         self.core = core;
         self.window = Window::new(Arc::clone(&self.core));
-        self.sight = Sight::default();
+        self.read_limit = ReadLimit::default();
         true
     }
 }

@@ -4,7 +4,7 @@ use crate::format::frame::ALIGNMENT;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::read::reader::Reader;
 use crate::log::read::window::Window;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
@@ -12,14 +12,14 @@ use crate::{Lsn, Result};
 impl Reader {
     /// Whether one may start to read at `from`.
     pub(crate) fn starts_at(&mut self, from: Lsn) -> Result<bool> {
-        if from < self.sight.end && self.sight.holes.is_empty() {
-            return starts_record_before(&self.core, &mut self.window, from, self.sight.end);
+        if from < self.read_limit.end && self.read_limit.holes.is_empty() {
+            return starts_record_before(&self.core, &mut self.window, from, self.read_limit.end);
         }
-        let sight = Sight::of(&self.core);
+        let read_limit = ReadLimit::of(&self.core);
         self.core.check_region()?;
-        match sight.hole_at(from) {
+        match read_limit.hole_at(from) {
             Some(hole) => Ok(!self.core.geometry.layout.has_frames() || hole.range.start == from),
-            None => starts_record_before(&self.core, &mut self.window, from, sight.end),
+            None => starts_record_before(&self.core, &mut self.window, from, read_limit.end),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::log::layout::text::policy;
 use crate::log::read::reader::Reader;
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::window::Window;
-use crate::log::repair::sight::Sight;
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::{Core, bare_core};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::tail_word;
@@ -72,7 +72,7 @@ pub(crate) fn positions(
     since: Option<u64>,
     until: Option<u64>,
 ) -> Result<Range<Lsn>> {
-    let (begin, end) = (core.begin(), Sight::of(core).end);
+    let (begin, end) = (core.begin(), ReadLimit::of(core).end);
     core.check_region()?;
     if begin >= end {
         return Ok(begin..Lsn::MAX);

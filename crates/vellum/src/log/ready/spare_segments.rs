@@ -65,13 +65,13 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
 /// middle of something.
 fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     let core = writer.core;
-    // In this order: who seals has the lock first and takes a slot then.
+    // In this order: who begins a group has the lock first and takes a slot then.
     let busy = writer.busy();
-    let sealer = writer.sealer(wait::deadline(core), &busy)?;
+    let lock = writer.lock_commits(wait::deadline(core), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
     let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };
-    if !sealer.is_idle() {
+    if !lock.is_idle() {
         return Ok(None);
     }
     core.check_words()?;

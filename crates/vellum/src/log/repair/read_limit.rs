@@ -17,7 +17,7 @@ use crate::shared::tail_word::{self, Range};
 
 /// What a reader sees of a log at one moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sight {
+pub(crate) struct ReadLimit {
     /// Everything before is published, or in one of the holes.
     pub(crate) end: Lsn,
     /// What the dead had reserved before the end, oldest first.
@@ -55,26 +55,26 @@ impl Hole {
     }
 }
 
-impl Sight {
+impl ReadLimit {
     /// What a reader of this handle sees now. Who may write sees what is published, and pads what
     /// is in its way.
     ///
     /// In the words of a process that has lost the control file nothing is in flight, so all that
     /// others have reserved seems published. A caller that believes the end asks
     /// [`Core::check_region`] afterwards.
-    pub(crate) fn of(core: &Core) -> Sight {
+    pub(crate) fn of(core: &Core) -> ReadLimit {
         match core.writer {
-            Some(_) => Sight { end: tail_word::published(core.words()), ..Sight::default() },
+            Some(_) => Self { end: tail_word::published(core.words()), ..Self::default() },
             None => past_the_dead(core),
         }
     }
 
     /// What a reader sees that wants no more than what survives a power cut. No hole is before that
     /// end: what was committed was published.
-    pub(crate) fn of_durable(core: &Core) -> Sight {
+    pub(crate) fn of_durable(core: &Core) -> ReadLimit {
         let words = core.words();
         let end = commit::durable(&words.commits).min(tail_word::tail(words));
-        Sight { end, ..Sight::default() }
+        ReadLimit { end, ..ReadLimit::default() }
     }
 
     /// The hole in which `lsn` lies.
@@ -83,7 +83,7 @@ impl Sight {
     }
 }
 
-fn past_the_dead(core: &Core) -> Sight {
+fn past_the_dead(core: &Core) -> ReadLimit {
     let words = core.words();
     // The tail word first: a reservation that moves it later starts at or beyond what is read here.
     let seen = tail_word::load(words);
@@ -106,8 +106,10 @@ fn past_the_dead(core: &Core) -> Sight {
             // After that verdict nobody but a repairer changes the slot.
             Some(hole) if hole.is_there(core) && !hole.stays(core) => holes.push(hole),
             Some(_) => {}
-            None => return Sight { end: range.start, holes, held_back_by: Some((slot, standing)) },
+            None => {
+                return ReadLimit { end: range.start, holes, held_back_by: Some((slot, standing)) };
+            }
         }
     }
-    Sight { end: seen.tail(), holes, held_back_by: None }
+    ReadLimit { end: seen.tail(), holes, held_back_by: None }
 }

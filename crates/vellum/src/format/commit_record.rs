@@ -1,8 +1,8 @@
-//! The seal: a frame at the end of a batch that tells recovery what was durable before it.
+//! The commit record: a frame at the end of a batch that tells recovery what was durable before it.
 //!
-//! A power cut tears only what was on its way to the device. What a seal calls durable was not,
-//! so damage there is no crash's doing; and nothing before it needs to be read to find the end of
-//! a log.
+//! A power cut tears only what was on its way to the device. What a commit record calls durable was
+//! not, so damage there is no crash's doing; and nothing before it needs to be read to find the end
+//! of a log.
 
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -10,12 +10,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::frame::{Codec, HEADER_LEN, Header};
 use crate::Lsn;
 
-/// Bytes that a seal takes in the log.
-pub(crate) const SEAL_LEN: u64 = (HEADER_LEN + size_of::<SealBytes>()) as u64;
+/// Bytes that a commit record takes in the log.
+pub(crate) const RECORD_LEN: u64 = (HEADER_LEN + size_of::<SealBytes>()) as u64;
 
-/// What was known when a batch was sealed.
+/// What was known when a batch began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seal {
+pub(crate) struct CommitRecord {
     /// End of what was durable.
     pub(crate) durable: Lsn,
     /// Oldest position kept.
@@ -32,30 +32,30 @@ struct SealBytes {
     checkpoint: U64,
 }
 
-impl Seal {
+impl CommitRecord {
     /// The frame for position `lsn`.
-    pub(crate) fn to_frame(self, codec: Codec, lsn: Lsn) -> [u8; SEAL_LEN as usize] {
+    pub(crate) fn to_frame(self, codec: Codec, lsn: Lsn) -> [u8; RECORD_LEN as usize] {
         let payload = SealBytes {
             durable: U64::new(self.durable.get()),
             begin: U64::new(self.begin.get()),
             checkpoint: U64::new(self.checkpoint.get()),
         };
-        let mut frame = [0; SEAL_LEN as usize];
+        let mut frame = [0; RECORD_LEN as usize];
         frame[HEADER_LEN..].copy_from_slice(payload.as_bytes());
         let header = codec.seal(lsn, &frame[HEADER_LEN..]);
         frame[..HEADER_LEN].copy_from_slice(&header.to_bytes());
         frame
     }
 
-    /// The seal in the first bytes of `bytes`, which stand at `lsn`, if there is one.
-    pub(crate) fn parse(codec: Codec, lsn: Lsn, bytes: &[u8]) -> Option<Seal> {
-        let (head, payload) = bytes.get(..SEAL_LEN as usize)?.split_at(HEADER_LEN);
+    /// The commit record in the first bytes of `bytes`, which stand at `lsn`, if there is one.
+    pub(crate) fn parse(codec: Codec, lsn: Lsn, bytes: &[u8]) -> Option<CommitRecord> {
+        let (head, payload) = bytes.get(..RECORD_LEN as usize)?.split_at(HEADER_LEN);
         let header = Header::from_bytes(head.try_into().ok()?);
         if header.length as usize != size_of::<SealBytes>() || header != codec.seal(lsn, payload) {
             return None;
         }
         let bytes = SealBytes::read_from_bytes(payload).ok()?;
-        Some(Seal {
+        Some(CommitRecord {
             durable: Lsn::new(bytes.durable.get()),
             begin: Lsn::new(bytes.begin.get()),
             checkpoint: Lsn::new(bytes.checkpoint.get()),
@@ -71,14 +71,14 @@ mod tests {
     fn a_seal_is_read_back_where_it_was_written_and_nowhere_else() {
         let codec = Codec::new(7);
         let (durable, begin, checkpoint) = (Lsn::new(9000), Lsn::new(4096), Lsn::new(8000));
-        let seal = Seal { durable, begin, checkpoint };
+        let seal = CommitRecord { durable, begin, checkpoint };
         let frame = seal.to_frame(codec, Lsn::new(9600));
-        assert_eq!(Seal::parse(codec, Lsn::new(9600), &frame), Some(seal));
-        assert_eq!(Seal::parse(codec, Lsn::new(9608), &frame), None);
+        assert_eq!(CommitRecord::parse(codec, Lsn::new(9600), &frame), Some(seal));
+        assert_eq!(CommitRecord::parse(codec, Lsn::new(9608), &frame), None);
         for bit in 0..frame.len() * 8 {
             let mut flipped = frame;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Seal::parse(codec, Lsn::new(9600), &flipped), None);
+            assert_eq!(CommitRecord::parse(codec, Lsn::new(9600), &flipped), None);
         }
     }
 }

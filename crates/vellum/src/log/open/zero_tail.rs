@@ -23,7 +23,7 @@ const STEP: usize = 256 << 10;
 
 /// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
 /// Sets `has_begun` once something of it may be gone.
-pub(crate) fn wipe(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
+pub(crate) fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
     // The newest first, so that there is never a gap.

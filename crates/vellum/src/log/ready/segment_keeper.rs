@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::io;
 
 use crate::log::append::Append;
-use crate::log::ready::prepared;
+use crate::log::ready::spare_segments;
 use crate::log::state::core::Core;
 use crate::{Error, Result};
 
@@ -29,7 +29,7 @@ pub struct SegmentKeeper {
 
 impl SegmentKeeper {
     pub(crate) fn new(core: Arc<Core>, segments: u64) -> Result<SegmentKeeper> {
-        prepared::prepare_all(&core, segments)?;
+        spare_segments::prepare_all(&core, segments)?;
         let dir = core.dir.clone();
         let (life, end) = mpsc::channel();
         let keep = move || {
