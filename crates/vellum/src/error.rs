@@ -211,7 +211,8 @@ impl Error {
     ///
     /// ```
     /// let dir = tempfile::tempdir()?;
-    /// let error = vellum::Options::events().prefault_bytes(100).open(dir.path()).unwrap_err();
+    /// let tuning = vellum::Tuning::new().prefault_bytes(100);
+    /// let error = vellum::Options::events().tuning(tuning).open(dir.path()).unwrap_err();
     /// assert_eq!(error.option(), Some("prefault_bytes"));
     /// let text = error.text_with(|option| format!("--{}", option.replace('_', "-")));
     /// assert!(text.starts_with("--prefault-bytes 100 is not"));
