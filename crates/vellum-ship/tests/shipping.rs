@@ -283,3 +283,61 @@ fn old_generations_are_deleted_and_the_rest_can_be_restored() {
     let kept = place.restored("copy");
     assert_eq!(kept, all[50..]);
 }
+
+/// Ships what is durable to another directory.
+fn ship_to(place: &Place, name: &str, options: &[&str]) -> Output {
+    let mut command = Command::new(SHIP);
+    command.arg("ship").arg(place.path("log")).args(options);
+    command.arg(format!("file://{}", place.path(name).display())).arg("--once").output().unwrap()
+}
+
+#[test]
+fn a_log_that_is_detached_ships_elsewhere() {
+    let place = Place::new();
+    let log = Options::default().open(place.path("log")).unwrap();
+    fill(&log, "first", 100);
+    good(&ship_to(&place, "one", &[]));
+    let refused = ship_to(&place, "two", &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused).contains("vellum ship --detach LOG"), "{refused:?}");
+    let detach = || {
+        let mut command = Command::new(SHIP);
+        command.args(["ship", "--detach"]).arg(place.path("log")).output().unwrap()
+    };
+    let detached = detach();
+    good(&detached);
+    assert!(text(&detached).contains("keeps nothing for a shipper"), "{detached:?}");
+    assert_eq!(log.ship().state().unwrap().held_from, None);
+    assert!(text(&detach()).contains("was not shipped"));
+    good(&ship_to(&place, "two", &[]));
+    let shipper = log.ship().elect().unwrap();
+    assert_eq!(detach().status.code(), Some(1), "somebody ships");
+    drop(shipper);
+    fill(&log, "second", 100);
+    good(&ship_to(&place, "new", &["--take-over"]));
+    let from = |name| format!("file://{}", place.path(name).display());
+    for (name, count) in [("one", 100), ("two", 100), ("new", 200)] {
+        let copy = place.path(&format!("copy-{name}"));
+        let mut command = Command::new(SHIP);
+        good(&command.arg("restore").arg(from(name)).arg(&copy).output().unwrap());
+        assert_eq!(records(&copy), records_of(&log)[..count], "{name}");
+    }
+}
+
+#[test]
+fn a_log_is_closed_when_the_shipper_ends() {
+    let place = Place::new();
+    let log = Options::mapped_text().open(place.path("log")).unwrap();
+    fill(&log, "line", 100);
+    drop(log);
+    let lens = || {
+        let files = fs::read_dir(place.path("log")).unwrap().flatten();
+        let files = files.filter(|file| file.path().extension().is_some_and(|end| end == "log"));
+        files.map(|file| file.metadata().unwrap().len()).sum::<u64>()
+    };
+    let before = lens();
+    good(&place.ship("log", &[]));
+    assert_eq!(lens(), before);
+    let view = Options::default().read_only(true).open(place.path("log")).unwrap();
+    assert_eq!(view.stat().unwrap().participants.len(), 0);
+}

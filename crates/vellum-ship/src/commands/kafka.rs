@@ -17,7 +17,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     if args.dry_run || args.retain.is_some() {
         return Err(BadValue("--dry-run and --retain are for object storage".into()).into());
     }
-    let target = Target::parse(&args.url, args.partition.unwrap_or(0)).map_err(usage)?;
+    let target = Target::parse(args.url(), args.partition.unwrap_or(0)).map_err(usage)?;
     let variables = std::env::vars_os();
     let variables = variables
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

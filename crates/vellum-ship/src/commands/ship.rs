@@ -27,7 +27,11 @@ pub(super) struct ShipArgs {
     /// The log's directory
     pub(super) log: PathBuf,
     /// Where it goes
-    pub(super) url: String,
+    #[arg(required_unless_present = "detach")]
+    pub(super) url: Option<String>,
+    /// Ship the log no more: it keeps nothing for a shipper, and may be shipped to another URL
+    #[arg(long, conflicts_with_all = ["url", "once", "take_over", "dry_run", "retain", "max_unshipped"])]
+    pub(super) detach: bool,
     /// Ship what is durable now, and end
     #[arg(long)]
     pub(super) once: bool,
@@ -63,6 +67,13 @@ pub(super) struct ShipArgs {
     pub(super) kafka_config: Vec<String>,
 }
 
+impl ShipArgs {
+    /// Where it goes; nowhere if it is detached.
+    pub(super) fn url(&self) -> &str {
+        self.url.as_deref().unwrap_or_default()
+    }
+}
+
 /// The signals that have it finish what is in flight.
 pub(super) const TAKEN: [i32; 2] = [SIGINT, SIGTERM];
 const IN_FLIGHT: usize = 4;
@@ -70,13 +81,16 @@ const NAP: Duration = Duration::from_millis(200);
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
-    if args.url.starts_with("kafka:") {
+    if args.url().starts_with("kafka:") {
         return to_kafka(args).await;
     }
     if args.partition.is_some() || !args.kafka_config.is_empty() {
         return Err(BadValue("--partition and --kafka-config are for kafka://".into()).into());
     }
     let log = Options::default().create(Create::Never).open(&args.log)?;
+    if args.detach {
+        return detach(&log);
+    }
     let mut ends = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async move {
         tokio::select! { _ = ends.0.recv() => {}, _ = ends.1.recv() => {} }
@@ -94,14 +108,14 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
             },
         }
     };
-    let url = args.url.clone();
+    let url = args.url().to_owned();
     // A directory may be on a filesystem that does not answer.
     let store = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
         store = tokio::task::spawn_blocking(move || store::open_or_create(&url)) => store??,
     };
     let options = ShipOptions {
-        url: args.url,
+        url: args.url().to_owned(),
         once: args.once,
         interval: args.interval,
         min_interval: args.min_interval,
@@ -120,6 +134,14 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     shipping.keep(keep);
     shipping.run(stop, |report| shown.show(report)).await?;
     shown.finish();
+    Ok(Outcome::Good)
+}
+
+fn detach(log: &vellum::Log) -> Result<Outcome> {
+    output::say(match log.ship().detach()? {
+        true => "the log keeps nothing for a shipper any more",
+        false => "the log was not shipped",
+    });
     Ok(Outcome::Good)
 }
 
@@ -155,7 +177,7 @@ async fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
         month * (0.005 + 0.0004) / 1000.0,
     ))?;
     if let Some(retain) = args.retain {
-        let old = driver::would_delete(store::open(&args.url)?, retain).await?;
+        let old = driver::would_delete(store::open(args.url())?, retain).await?;
         output::print(format_args!(
             "{} objects would be deleted, {} generations wholly.",
             old.objects, old.generations

@@ -21,7 +21,10 @@ pub enum ShipError {
     #[error("the store has the log {0}, which is another one: choose another URL")]
     AnotherLog(String),
     /// The log ships somewhere else.
-    #[error("this log ships to {0}: detach it first, or use that URL")]
+    #[error(
+        "this log ships to {0}: use that URL, or end that with `vellum ship --detach LOG`, or have \
+         this one take its place with --take-over"
+    )]
     AnotherUrl(String),
     /// The object that says which log it is has gone.
     #[error("the store does not have the object `log` any more: its content was deleted")]

@@ -149,6 +149,13 @@ impl Shipping {
         mut report: impl FnMut(Report),
     ) -> Result<(), ShipError> {
         let outcome = self.ship(stop, &mut report).await;
+        // It has the log open for a second more: a text log that is not closed has NULs at its
+        // end. Closing a framed log writes a commit record, which would have to be shipped.
+        if self.requests.is_text
+            && let Some(waiter) = self.waiter.take()
+        {
+            let _ = waiter.await;
+        }
         if let Err(error) = &outcome {
             note_stop(&self.requests.shipper, error);
         }

@@ -76,8 +76,12 @@ impl Starting {
         if state.url != self.options.url && !self.options.take_over {
             return Err(ShipError::AnotherUrl(state.url));
         }
-        let url = self.options.url.clone();
-        let outcome = self.begin_with(State { url, ..state }).await;
+        let state = match state.url == self.options.url || self.has_log().await? {
+            true => State { url: self.options.url.clone(), ..state },
+            // What was done at the other URL is of no use here.
+            false => self.new_state(),
+        };
+        let outcome = self.begin_with(state).await;
         outcome.map_err(|failed| {
             let (requests, error) = *failed;
             note_stop(&requests.shipper, &error);
@@ -94,6 +98,12 @@ impl Starting {
         let Starting { requests, options, shape, .. } = self;
         state.epoch = shape.epoch();
         Shipping::new(requests, options, state, &saved).await
+    }
+
+    /// Whether there is a log in the store.
+    async fn has_log(&self) -> Result<bool, ShipError> {
+        let store = &self.requests.store;
+        Ok(self.requests.patiently(|| store.get(LOG)).await?.is_some())
     }
 
     fn new_state(&self) -> State {

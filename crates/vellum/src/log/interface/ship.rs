@@ -98,7 +98,8 @@ impl Ship<'_> {
     }
 
     /// Keeps nothing for the shipper any more ([`Shipper::hold`]): what was not shipped may be
-    /// removed. False if nothing was kept.
+    /// removed. Forgets what a shipper has saved, so the log may be shipped elsewhere. False if
+    /// there was neither.
     ///
     /// # Errors
     ///

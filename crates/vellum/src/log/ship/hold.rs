@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::log::keep::cursors::cursor::{Cursor, CursorHold};
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::ship::election::Shipping;
+use crate::log::ship::election::{Elected, Shipping};
+use crate::log::ship::saved;
 use crate::log::state::core::Core;
-use crate::{ErrorKind, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// The cursor of the shipper. A user's own cursor may be called `shipper`.
 const NAME: &str = "vellum-ship";
@@ -43,12 +44,18 @@ fn try_to_hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cu
     Ok(cursor)
 }
 
-/// Keeps nothing for the shipper any more; false if nothing was kept.
+/// Keeps nothing for the shipper any more, and forgets where it has shipped to; false if there was
+/// neither.
 pub(crate) fn detach(core: &Arc<Core>) -> Result<bool> {
     core.writer()?;
-    if !CursorFile::of(core).cursor_entries()?.iter().any(|(_, entry)| entry.name == NAME) {
-        return Ok(false);
+    let Some(_elected) = Elected::take(core)? else {
+        let message = "a process ships this log: end it before the log is detached";
+        return Err(Error::new(ErrorKind::Busy, message).at_path(&core.dir));
+    };
+    let is_kept =
+        CursorFile::of(core).cursor_entries()?.iter().any(|(_, entry)| entry.name == NAME);
+    if is_kept {
+        Cursor::open(Arc::clone(core), NAME, Lsn::ZERO)?.remove()?;
     }
-    Cursor::open(Arc::clone(core), NAME, Lsn::ZERO)?.remove()?;
-    Ok(true)
+    Ok(saved::forget(core)? || is_kept)
 }

@@ -24,6 +24,20 @@ pub(crate) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
     }
 }
 
+/// Forgets what was saved; false where nothing was.
+pub(crate) fn forget(core: &Core) -> Result<bool> {
+    let mut was_there = false;
+    for name in [UNFINISHED_SHIP_NAME, SHIP_NAME] {
+        let path = core.dir.join(name);
+        match core.dir.unlink(&path) {
+            Err(Errno::NOENT) => {}
+            answer => was_there |= answer.map(|()| name == SHIP_NAME).or_os("remove", &path)?,
+        }
+    }
+    core.dir.sync().or_os("sync", &core.dir)?;
+    Ok(was_there)
+}
+
 /// Replaces what was saved, durably.
 pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     if bytes.len() > LEN_MAX {
