@@ -14,7 +14,7 @@ named! {
     pub enum Purpose, "is not a purpose" {
         /// A log whose records are committed: [`Options::wal`].
         Wal = "wal",
-        /// A log that several processes append to, without commits: [`Options::new`].
+        /// A log that several processes append to, without commits: [`Options::events`].
         Log = "log",
         /// One large file, written once and synced: [`vellum_parallel`].
         File = "file",

@@ -12,8 +12,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Trimmed`] when the position has been trimmed away meanwhile,
-    /// [`ErrorKind::Corrupt`] for damage, with file and position, unless it is
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) when the position has been trimmed away meanwhile,
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) for damage, with file and position, unless it is
     /// [skipped](Reader::skip_damage).
     ///
     /// # Cost
