@@ -70,13 +70,13 @@ setup: tools packages filesystems extras ship-servers $(VENV)/installed ##* inst
 # Most tests wait for processes and disks, so there are more of them at the same time than processors.
 export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 
-# Without campaigns, without other workspaces, and where a filesystem of its own would take long.
+# Without campaigns, other workspaces, filesystems of their own, and the minute of the bench.
 SLOW = processes:: damage:: examples:: faults:: api::round_trip api::random_access durable::damage durable::trust durable::identity \
   ship::restoring text::power
 quick: tools lint-tools ##* what to run before each commit, in three minutes: lints, unit tests, rules, the quick half of the tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --quiet -- -D warnings
-	$(CARGO) test --workspace --features $(FEATURES) --lib --quiet
+	$(CARGO) test --workspace --exclude vellum-bench --features $(FEATURES) --lib --quiet
 	$(CARGO) test -p vellum-docs --quiet
 	$(CARGO) test -p vellum -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
 
