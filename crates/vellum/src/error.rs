@@ -84,6 +84,9 @@ pub enum ErrorKind {
     Fenced = 24,
 }
 
+/// No space, which may come: a limit on the size of files (`FBIG`) does not pass.
+pub(crate) const FULL: [Errno; 2] = [Errno::NOSPC, Errno::DQUOT];
+
 impl ErrorKind {
     /// The kind that an error number of the operating system stands for.
     fn of(errno: Errno) -> ErrorKind {

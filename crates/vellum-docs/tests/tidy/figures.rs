@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 use syn::{Fields, ImplItem, Item, Visibility};
 
 use crate::files::{Source, root};
-use crate::modules::{self, Crate, is_for_tests, is_test, type_name};
+use crate::modules::{self, Crate, Module, is_for_tests, is_test, type_name};
 
 /// What every handle of one log in one process shares, and what may do more with it.
 const HANDLES: [&str; 3] = ["Core", "Writer", "Prepare"];
@@ -160,6 +160,24 @@ fn leaves(tree: &syn::UseTree, names: &mut Vec<String>) {
     }
 }
 
+/// The rooms that meet both layouts.
+fn asks_layouts(path: &str) -> bool {
+    path.starts_with("log") || path.starts_with("segment")
+}
+
+/// File and line of what `lines` finds in the modules that are looked at.
+fn places(
+    library: &Crate,
+    is_looked_at: impl Fn(&str) -> bool,
+    lines: impl Fn(&Module) -> Vec<usize>,
+) -> Vec<String> {
+    let modules = library.modules.iter().filter(|(path, _)| is_looked_at(path));
+    let found = modules.flat_map(|(_, module)| {
+        lines(module).into_iter().map(move |line| format!("{}:{line}", module.file))
+    });
+    found.collect()
+}
+
 /// Places of `log/` and `segment/` that name a layout.
 pub(crate) fn layouts(library: &Crate) -> Figure {
     struct Layouts(Vec<usize>);
@@ -178,15 +196,11 @@ pub(crate) fn layouts(library: &Crate) -> Figure {
             );
         }
     }
-    let mut places = Vec::new();
-    for (path, module) in &library.modules {
-        if path.starts_with("log") || path.starts_with("segment") {
-            let mut found = Layouts(Vec::new());
-            module.items.iter().for_each(|item| found.visit_item(item));
-            places.extend(found.0.iter().map(|line| format!("{}:{line}", module.file)));
-        }
-    }
-    figure(places)
+    figure(places(library, asks_layouts, |module| {
+        let mut found = Layouts(Vec::new());
+        module.items.iter().for_each(|item| found.visit_item(item));
+        found.0
+    }))
 }
 
 /// Files of `log/` and `segment/` that name a layout.
@@ -208,15 +222,11 @@ pub(crate) fn frame_questions(library: &Crate) -> Figure {
             visit::visit_expr_method_call(self, call);
         }
     }
-    let mut places = Vec::new();
-    for (path, module) in &library.modules {
-        if path.starts_with("log") || path.starts_with("segment") {
-            let mut found = Questions(Vec::new());
-            module.items.iter().for_each(|item| found.visit_item(item));
-            places.extend(found.0.iter().map(|line| format!("{}:{line}", module.file)));
-        }
-    }
-    figure(places)
+    figure(places(library, asks_layouts, |module| {
+        let mut found = Questions(Vec::new());
+        module.items.iter().for_each(|item| found.visit_item(item));
+        found.0
+    }))
 }
 
 /// Changes of shared words by who does not own them.
@@ -233,15 +243,12 @@ pub(crate) fn foreign_stores(library: &Crate) -> Figure {
         }
     }
     let names = word_names(library);
-    let mut places = Vec::new();
-    for (path, module) in &library.modules {
-        if !path.starts_with("shared") {
-            let mut found = Stores(Vec::new(), &names);
-            module.items.iter().for_each(|item| found.visit_item(item));
-            places.extend(found.0.iter().map(|line| format!("{}:{line}", module.file)));
-        }
-    }
-    figure(places)
+    let is_foreign = |path: &str| !path.starts_with("shared");
+    figure(places(library, is_foreign, |module| {
+        let mut found = Stores(Vec::new(), &names);
+        module.items.iter().for_each(|item| found.visit_item(item));
+        found.0
+    }))
 }
 
 /// The name of what an expression leads to: a field, or a variable.

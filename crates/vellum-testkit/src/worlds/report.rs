@@ -3,6 +3,8 @@
 //! All write to one pipe, a line with one call. A line comes after the call of the log that it
 //! speaks of; of those that take something away (`Trimming`, `Cutting`) one comes before, too.
 
+use crate::worlds::sys;
+
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
@@ -63,10 +65,7 @@ pub(crate) fn say(side: char, report: &Report) {
     let mut line: String = format!("{side} {line}");
     line.truncate(line.floor_char_boundary_at(1000));
     line.push('\n');
-    // Without the lock of `Stdout`: another thread may have held it when this process was forked.
-    // Nobody is there to hear it once the campaign was given up.
-    let out = std::io::stdout();
-    let _ = rustix::io::retry_on_intr(|| rustix::io::write(&out, line.as_bytes()));
+    sys::tell(&line);
 }
 
 /// `str::floor_char_boundary`, which is younger than our oldest compiler.

@@ -121,7 +121,7 @@ impl Segment {
     /// Whether an error of [`write_staged`](Segment::write_staged) says that there is no space for
     /// what it was to write, and no more: written again when there is, it is on the device.
     pub(crate) fn had_no_space(&self, errno: Errno) -> bool {
-        matches!(errno, Errno::NOSPC | Errno::DQUOT) && self.target.is_direct()
+        crate::error::FULL.contains(&errno) && self.target.is_direct()
     }
 
     /// Waits until what this process has written from the stage survives a power cut.

@@ -6,7 +6,7 @@
 //! is told to go on, and then tries the same record again: so an error means that it is not there.
 
 use std::fs::File;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex};
@@ -82,8 +82,7 @@ impl WriterArgs {
 /// What it says, a line each: a word, a letter, and what there is to tell.
 pub(crate) fn say(word: &str, letter: char, what: &str) {
     let what: String = what.replace('\n', " ").chars().take(400).collect();
-    // Nobody is there to hear it once the trial was given up.
-    let _ = std::io::stdout().lock().write_all(format!("{word} {letter} {what}\n").as_bytes());
+    sys::tell(&format!("{word} {letter} {what}\n"));
 }
 
 /// As [`say`], of an error.

@@ -14,8 +14,7 @@
 
 use std::time::Duration;
 
-use rustix::io::Errno;
-
+use crate::error::FULL;
 use crate::format::text;
 use crate::log::append::steps::{Text, check_len};
 use crate::log::append::{Append, Appender};
@@ -32,10 +31,9 @@ use crate::{Error, ErrorKind, Layout, Lsn, OnFull, OnStageFull, Result};
 /// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Whether space may come for this: a limit on the size of files does not pass.
+/// Whether space may come for this.
 fn is_full(error: &Error) -> bool {
-    let full = [Errno::NOSPC, Errno::DQUOT].map(|errno| Some(errno.raw_os_error()));
-    full.contains(&error.raw_os_error())
+    FULL.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 impl Append<'_> {

@@ -59,7 +59,7 @@ impl Core {
     #[cold]
     pub(crate) fn lost(&self) -> Error {
         let errno = match self.dir.try_for_space() {
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => errno,
+            Err(errno) if crate::error::FULL.contains(&errno) => errno,
             _ => Errno::IO,
         };
         let operation = "store into the control file, so this process cannot use the log until it \

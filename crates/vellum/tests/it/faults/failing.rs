@@ -264,7 +264,6 @@ pub(crate) fn fault_elsewhere(arguments: &[String]) {
     let file = tempfile::tempfile().unwrap();
     // SAFETY: a new mapping; the load behind the end of the file is what this is about.
     unsafe {
-        use std::os::fd::AsRawFd;
         let (protection, null) = (libc::PROT_READ, std::ptr::null_mut());
         let map = libc::mmap(null, 4096, protection, libc::MAP_SHARED, file.as_raw_fd(), 0);
         std::ptr::read_volatile(map.cast::<u8>());

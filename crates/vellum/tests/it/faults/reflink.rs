@@ -44,6 +44,15 @@ fn share_blocks(log: &Path, with_control: bool) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
+/// What `act` comes to: XFS frees the blocks of a removed file a moment later.
+fn when_there_is_space<T>(act: impl Fn() -> vellum::Result<T>) -> T {
+    let answer = until("the space is free again", || match act() {
+        Err(error) if error.kind() == ErrorKind::NoSpace => None,
+        answer => Some(answer),
+    });
+    answer.unwrap()
+}
+
 /// Takes every block of a disk.
 fn fill_up(file: &Path) {
     let mut hog = File::create(file).unwrap();
@@ -79,12 +88,7 @@ fn a_log_whose_blocks_are_shared_loses_nothing_on_a_full_disk() {
         child.expect(&format!("Err({:?})", ErrorKind::NoSpace));
         std::fs::remove_file(&hog).unwrap();
         drop(child);
-        // XFS frees the blocks of a removed file a moment later.
-        let log: Log = until("the space is free again", || match Options::default().open(&path) {
-            Err(error) if error.kind() == ErrorKind::NoSpace => None,
-            answer => Some(answer),
-        })
-        .unwrap();
+        let log = when_there_is_space(|| Options::default().open(&path));
         assert!(payloads(&log) == (0..RECORDS).map(record).collect::<Vec<_>>(), "{fill}");
         log.append(&record(RECORDS)).unwrap();
         assert_sound(&log);
@@ -98,12 +102,7 @@ fn commit_without_space(log: &Log, hog: &Path) {
     let error = log.commit(lsn).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
     std::fs::remove_file(hog).unwrap();
-    // XFS frees the blocks of a removed file a moment later.
-    until("the space is free again", || match log.commit(lsn) {
-        Err(error) if error.kind() == ErrorKind::NoSpace => None,
-        answer => Some(answer),
-    })
-    .unwrap();
+    when_there_is_space(|| log.commit(lsn));
 }
 
 #[test]
