@@ -117,9 +117,10 @@ impl Mount {
         self.mount_again();
     }
 
-    /// Unmounts the filesystem of a loop device, which nobody uses, and mounts it again.
+    /// Unmounts the filesystem of a loop device, which no test uses any more, and mounts it again.
     pub fn mount_again(&self) {
-        run("umount", &[text(&self.at)]).unwrap();
+        // A program that another test starts has copies of all descriptors until it is executed.
+        crate::until("nobody uses the filesystem", || run("umount", &[text(&self.at)]).ok());
         let image = self.dir.path().join("image");
         wait_until_let_go(&image);
         run("mount", &["-o", "loop", text(&image), text(&self.at)]).unwrap();
