@@ -273,6 +273,8 @@ impl<'a> Crew<'a> {
             is_open = count > 0;
             self.buffer.extend_from_slice(&bytes[..count]);
             self.hear();
+        } else {
+            self.forget_the_gone();
         }
         while let Some((process, end)) = sys::reap() {
             self.take_end(process, end);
@@ -281,6 +283,16 @@ impl<'a> Crew<'a> {
             self.give_up();
         }
         Ok(is_open)
+    }
+
+    /// What a worker forked may die when the worker is dead: nobody is left to report that.
+    fn forget_the_gone(&mut self) {
+        for (group, worker) in &self.workers {
+            let sides = [letter(worker.number, 0), letter(worker.number, 1)];
+            if sides.iter().any(|side| self.busy.contains(side)) && sys::is_gone(*group) {
+                self.busy.retain(|side| !sides.contains(side));
+            }
+        }
     }
 
     fn hear(&mut self) {

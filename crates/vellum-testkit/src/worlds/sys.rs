@@ -9,7 +9,7 @@
 
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +23,10 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Tells the campaign a line that is short enough to be one write to a pipe.
 pub(crate) fn tell(line: &str) {
+    // Not by `Stdout`: another thread may have held its lock when this process was forked.
     // Nobody is there to hear it once the campaign was given up.
-    let _ = io::stdout().lock().write_all(line.as_bytes());
+    // SAFETY: the call reads the bytes of `line`.
+    unsafe { libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
 /// How a process ended.
@@ -109,6 +111,13 @@ fn end_of(status: c_int) -> End {
 pub(crate) fn signal(process: pid_t, signal: c_int) {
     // SAFETY: the call takes numbers. Who is gone already needs none.
     unsafe { libc::kill(process, signal) };
+}
+
+/// Whether no process of a group is left, nor one whose end nobody has taken notice of.
+pub(crate) fn is_gone(group: pid_t) -> bool {
+    // SAFETY: the call takes numbers, and sends nothing.
+    let answer = unsafe { libc::kill(-group, 0) };
+    answer == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
 /// Whether something can be read, after at most so many milliseconds.
