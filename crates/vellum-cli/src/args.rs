@@ -32,14 +32,15 @@ pub(crate) use upkeep::{
     CheckpointArgs, CursorArgs, MeasureWhen, PrepareArgs, RepairArgs, RotateArgs, TrimArgs,
     TruncateArgs,
 };
-pub(crate) use values::Position;
+pub(crate) use values::{Lines, Position};
 
 /// Reads the command line of this process. One that is wrong, or asks for help, is an error.
 pub(crate) fn parse() -> Result<Command, clap::Error> {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
         return Ok(Command::Internal(internal::parse()));
     }
-    let command = CommandLine::try_parse()?.command;
+    let command =
+        CommandLine::try_parse_from(values::lines_as_options(std::env::args_os()))?.command;
     if let Command::Append(AppendArgs {
         commit: Some(CommitWhen::None),
         commit_interval: Some(_),

@@ -39,7 +39,7 @@ Examples:
 pub(super) const TAIL: &str = "\
 Examples:
   vellum tail app.log
-  vellum tail -n 100 -f app.log | grep error
+  vellum tail -100f app.log | grep error
   vellum tail -n 0 -F app.log | shipper
   vellum tail --since '1h ago' -f app.log
   vellum tail -n 0 -f --durable orders.wal | shipper

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use vellum::Lsn;
 use vellum_command::records::Form;
 
-use super::values::Position;
+use super::values::{Lines, Position};
 use super::{examples, moment, values};
 
 /// Print the records of a log
@@ -67,9 +67,11 @@ pub(crate) struct TailArgs {
     /// The log's directory
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) log: PathBuf,
-    /// How many records to begin with; in a text log, lines
-    #[arg(short = 'n', long, value_name = "COUNT", default_value = "10")]
-    pub(crate) lines: usize,
+    /// How many records to begin with; in a text log, lines. +8 begins with the eighth of the log,
+    /// and -5 alone is -n 5
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "10", value_parser = values::lines)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) lines: Lines,
     /// Begin with the records that were appended at this time or later, as `vellum cat --since`
     #[arg(long, value_name = "TIME", value_parser = moment::moment)]
     #[arg(conflicts_with_all = ["lines", "cursor"])]

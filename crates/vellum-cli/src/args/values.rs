@@ -1,5 +1,7 @@
 //! How words of the command line become values.
 
+use std::ffi::OsString;
+
 use vellum::Lsn;
 
 pub(super) use vellum_command::values::{
@@ -18,6 +20,45 @@ pub(super) fn percent(text: &str) -> Result<u8, String> {
 /// Reads a position.
 pub(super) fn lsn(text: &str) -> Result<Lsn, String> {
     text.parse().map_err(|_| "a position is a number, as `vellum append --ack` prints it".into())
+}
+
+/// Which records `tail` begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lines {
+    /// So many before the end.
+    Last(usize),
+    /// The one with this number, counted from 1.
+    From(usize),
+}
+
+/// Reads a number of lines as tail(1) does: `5` and `-5` from the end, `+5` from the beginning.
+pub(super) fn lines(text: &str) -> Result<Lines, String> {
+    let count =
+        |text: &str| text.parse().map_err(|_| "write a number of lines, as 10 or +10".into());
+    match text.strip_prefix('+') {
+        Some(number) => count(number).map(Lines::From),
+        None => count(text.strip_prefix('-').unwrap_or(text)).map(Lines::Last),
+    }
+}
+
+/// The command line with `tail -5` and `tail -5f` as `tail -n5` and `tail -fn5`.
+pub(super) fn lines_as_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let is_tail = words.get(1).is_some_and(|word| word == "tail");
+    // Like tail(1), as the first word only: what is behind another option may be its value.
+    if let Some(word) = words.get_mut(2).filter(|_| is_tail)
+        && let Some(text) = word.to_str().and_then(|word| word.strip_prefix('-'))
+    {
+        let (count, n) = match text.strip_suffix('f') {
+            Some(count) => (count, "-fn"),
+            None => (text, "-n"),
+        };
+        // `-0` is an option of its own.
+        if count.parse().is_ok_and(|count: usize| count > 0) {
+            *word = format!("{n}{count}").into();
+        }
+    }
+    words
 }
 
 /// Where a cursor can be put.

@@ -86,6 +86,8 @@ fn readers_say_what_is_missing_and_go_on() {
         assert_eq!(last, lines(LINES - 5..LINES), "{name}");
         let all = place.run("tail", &["-n", "99999"], b"");
         assert!((all.code, all.text() == expected) == (3, true), "{name}");
+        let from_first = place.run("tail", &["-n", "+1"], b"");
+        assert!((from_first.code, from_first.text() == expected) == (3, true), "{name}");
 
         let stat = place.run("stat", &[], b"");
         assert_eq!(stat.code, 3);
@@ -108,6 +110,21 @@ fn readers_say_what_is_missing_and_go_on() {
         let records = verified["records"].as_u64().unwrap();
         assert_eq!(records, expected.lines().count() as u64);
     }
+}
+
+#[test]
+fn fewer_lines_than_asked_for_have_a_reason() {
+    let place = text_log();
+    let segments = place.segments();
+    let (newest, older) = segments.split_last().unwrap();
+    let left = read(newest);
+    older.iter().for_each(|file| fs::remove_file(file).unwrap());
+    let count = left.lines().count();
+    assert_eq!(place.run("tail", &["-n", &count.to_string()], b"").good(), left);
+    let ran = place.run("tail", &["-n", "99999"], b"");
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("bytes are missing"), "{}", ran.stderr);
+    assert_eq!(ran.text(), left);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["trim", "x"],
         &["prepare", "--segments", "0", "x"],
         &["rotate"],
-        &["tail", "-n", "-1", "x"],
+        &["tail", "-n", "+x", "x"],
         &["tail", "--json", "-0", "x"],
         &["append", "--rotate-every", "10", "x"],
         &["append", "--retain-files", "some", "x"],

@@ -30,6 +30,30 @@ fn the_last_records_are_printed_and_no_more() {
 }
 
 #[test]
+fn lines_are_counted_as_tail_counts_them() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        let all = numbered(300);
+        place.append(&["--layout", layout, "--segment-bytes", "4KiB"], all.as_bytes());
+        for (words, first) in [
+            (&["-n", "+298"][..], 298),
+            (&["-n+1"], 1),
+            (&["--lines=+0"], 1),
+            (&["-n", "+301"], 301),
+            (&["-n", "+9999"], 301),
+            (&["-5"], 296),
+            (&["-n", "-5"], 296),
+        ] {
+            let printed = place.run("tail", words, b"").good();
+            let expected: String = all.split_inclusive('\n').skip(first - 1).collect();
+            assert!(printed == expected, "{words:?}: {printed}");
+        }
+        let mut running = place.start("tail", &["-2f"]);
+        assert_eq!(running.line(), all.split_inclusive('\n').nth(298).unwrap());
+    }
+}
+
+#[test]
 fn records_longer_than_segments_are_records_too() {
     for layout in ["framed", "text"] {
         let place = Place::new();

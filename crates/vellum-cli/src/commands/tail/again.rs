@@ -13,8 +13,8 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 use vellum_command::stdio::is_output_closed;
 
-use super::start;
-use crate::args::CatArgs;
+use super::{Start, start};
+use crate::args::{CatArgs, Lines};
 use crate::commands::cat;
 use crate::commands::open::open_to_read;
 
@@ -31,20 +31,23 @@ struct Identity {
 }
 
 /// Prints the newest `lines` records, and follows whatever log is there.
-pub(super) fn run(args: CatArgs, lines: usize) -> Result<Outcome> {
+pub(super) fn run(args: CatArgs, lines: Lines) -> Result<Outcome> {
     let mut outcome = Outcome::Good;
     let mut is_first = identity(&args.log).is_ok();
     while let Some((log, mine)) = wait_for(&args.log)? {
         // Of one that was made meanwhile nothing has been shown.
-        let from = if is_first { start(&log, &args, lines)? } else { Lsn::ZERO };
+        let all = Start { from: Lsn::ZERO, is_short: false };
+        let start = if is_first { start(&log, &args, lines)? } else { all };
         is_first = false;
         let has_been = Cell::new(false);
         let is_another = || matches!(identity(&args.log), Ok(now) if now != mine);
         // Who wrote to the old one may have done so until a moment ago.
         let is_elsewhere = || is_another() && has_been.replace(true);
-        match cat::print(&log, &args, from, cat::AtTrimmed::GoOn, &is_elsewhere) {
-            Ok(Outcome::Good) => {}
-            Ok(other) => outcome = other,
+        match cat::print(&log, &args, start.from, cat::AtTrimmed::GoOn, &is_elsewhere) {
+            Ok(printed) => {
+                let printed = start.outcome(printed);
+                outcome = if printed == Outcome::Good { outcome } else { printed };
+            }
             Err(error) if !is_another() => return Err(error),
             Err(error) => output::say(format_args!("{error:#}")),
         }
