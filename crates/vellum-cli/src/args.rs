@@ -154,10 +154,11 @@ pub(crate) enum CommitWhen {
 }
 
 /// What shapes the files of a log; `None` leaves it to the log.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options for a new log")]
 pub(crate) struct ShapeArgs {
-    /// How records lie in the files: in frames with checksums, or as plain text [new log: framed]
+    /// How records lie in the files: in frames with checksums, or as plain text [new log: text with
+    /// an option that only text logs have, framed without]
     #[arg(long, value_parser = values::layout())]
     pub(crate) layout: Option<Layout>,
     /// Bytes of log in each segment file, as 4096, 64KiB or 1GiB [new log: 64MiB]

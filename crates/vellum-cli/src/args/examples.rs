@@ -10,22 +10,22 @@ Exit codes:
      be checked
 
 Examples:
-  vellum demo                           see it work
-  echo hello | vellum append app.log    append a record
-  vellum cat app.log                    print all records
-  vellum tail --follow app.log          print new ones as they come";
+  vellum demo                                         see it work
+  echo hello | vellum append --layout text app.log    append a line
+  vellum cat app.log                                  print all lines
+  grep hello app.log/current                          for other programs it is a text file
+  vellum tail --follow app.log                        print new ones as they come";
 
 pub(super) const APPEND: &str = "\
 Examples:
-  journalctl -f | vellum append app.log
-  journalctl -f | vellum append --envelope app.log    # with the time of each record
-  vellum append --layout text --segment-bytes 16MiB app.log < access.txt
-  app 2>&1 | vellum append --layout text --rotate-every 1d --retain-age 30d app.log
-  app 2>&1 | vellum append --layout text --rotate-bytes 10M --retain-bytes 1G --on-full drop app.log
+  journalctl -f | vellum append --layout text app.log
+  app 2>&1 | vellum append --rotate-every 1d --retain-age 30d app.log
+  app 2>&1 | vellum append --rotate-bytes 10M --retain-bytes 1G --on-full drop app.log
+  journalctl -f | vellum append --envelope events.log    # framed, with the time of each record
   find . -print0 | vellum append -0 files.log
   echo hello | vellum append --ack app.log    # prints the LSN, as 67108864
   vellum append --commit every --ack orders.log < orders.json
-  journalctl -f | vellum append --commit-interval 100 app.log";
+  journalctl -f | vellum append --commit-interval 100 events.log";
 
 pub(super) const CAT: &str = "\
 Examples:

@@ -43,3 +43,14 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     pub(crate) timeout: Option<u64>,
 }
+
+impl PolicyArgs {
+    /// Whether there is an option among them that only text logs have.
+    pub(crate) fn is_for_text(&self) -> bool {
+        self.rotate_bytes.is_some()
+            || self.rotate_every.is_some()
+            || self.rotate_offset.is_some()
+            || self.retain_files.is_some()
+            || self.compress.is_some()
+    }
+}

@@ -39,14 +39,16 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
 fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
     let when = args.commit_when();
     let is_new = !args.log.join("control").exists();
+    let mut shape = args.shape.clone();
+    if is_new && args.policy.is_for_text() {
+        shape.layout.get_or_insert(Layout::Text);
+    }
     let log = match when {
         CommitWhen::None => {
-            let options = shaped(advised(of(args.shape.layout)), &args.shape);
+            let options = shaped(advised(of(shape.layout)), &shape);
             with_policy(options, &args.policy).open(&args.log)?
         }
-        CommitWhen::Every | CommitWhen::End => {
-            open_to_commit(&args.log, &args.shape, &args.policy)?
-        }
+        CommitWhen::Every | CommitWhen::End => open_to_commit(&args.log, &shape, &args.policy)?,
     };
     if is_new && !log.stat()?.can_sync_name {
         say(format_args!(

@@ -1,5 +1,7 @@
 //! The policy of a text log: set by `vellum append`, shown by `vellum stat`, and `vellum rotate`.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::support::{Place, run};
@@ -161,4 +163,25 @@ fn what_a_day_weighs_does_not_decide_what_is_kept() {
     assert!(removed["files"].as_u64().unwrap() > 4, "{removed}");
     let text = place.run("stat", &[], b"").good();
     assert!(text.contains("removed") && text.contains("by retain-files"), "{text}");
+}
+
+#[test]
+fn an_option_of_text_logs_makes_a_text_log() {
+    for options in [
+        &["--rotate-bytes", "10M"][..],
+        &["--rotate-every", "1d"],
+        &["--retain-files", "5", "--commit", "end"],
+        &["--compress"],
+    ] {
+        let place = Place::new();
+        place.run("append", options, b"one\n").good();
+        assert_eq!(place.stat()["layout"], "text", "{options:?}");
+        place.run("append", options, b"two\n").good();
+        assert_eq!(fs::read_to_string(place.log().join("current")).unwrap(), "one\ntwo\n");
+    }
+    let place = Place::new();
+    place.run("append", &["--retain-bytes", "10M"], b"one\n").good();
+    assert_eq!(place.stat()["layout"], "framed", "framed logs have this option too");
+    let ran = place.run("append", &["--rotate-bytes", "10M"], b"two\n");
+    assert!(ran.complaint(2).contains("framed"), "{}", ran.stderr);
 }
