@@ -7,7 +7,6 @@ mod advise;
 mod bench;
 mod examples;
 mod internal;
-mod moment;
 mod policy;
 mod read;
 mod upkeep;
@@ -119,14 +118,14 @@ pub(crate) struct AppendArgs {
     /// When to make records survive a power cut [default: none, or end with --commit-interval]
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) commit: Option<CommitWhen>,
-    /// Commit a record no later than so many milliseconds after it was appended
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
-    pub(crate) commit_interval: Option<u64>,
+    /// Commit a record no later than so long after it was appended, as 100ms
+    #[arg(long, value_name = "SPAN", value_parser = values::millis)]
+    pub(crate) commit_interval: Option<Duration>,
     /// After a signal that asks to end, read a pipe or a socket for so long, unless it ends before
     ///
     /// With 0, and from a file or a terminal, what is there is read and no more. An append that has
     /// to wait is given up two seconds later.
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = values::span)]
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = values::short_span)]
     pub(crate) stop_timeout: Duration,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,

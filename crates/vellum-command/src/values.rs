@@ -4,13 +4,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::{Span, SpanRelativeTo};
 use vellum::{Fill, Layout, OnFull, Preallocate};
 
-/// Reads a number of bytes: `4096`, `64KiB`, `1MiB`, `10GiB`, or `K`, `M`, `G`, `T` for short;
-/// `KB`, `MB`, `GB` and `TB` are powers of ten.
+/// Reads a number of bytes: `4096`, `64KiB`, `1.5GiB`, or `K`, `M`, `G`, `T` for short; `KB`, `MB`,
+/// `GB` and `TB` are powers of ten.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let (number, unit) = text.split_at(text.bytes().take_while(is_number).count());
     let unit: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" | "kib" => 1 << 10,
@@ -21,47 +22,50 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "mb" => 1_000_000,
         "gb" => 1_000_000_000,
         "tb" => 1_000_000_000_000,
-        _ => return Err("write a number of bytes, as 4096, 64KiB, 500MB or 1GiB".into()),
+        _ => return Err("write a number of bytes, as 4096, 64KiB, 1.5G or 500MB".into()),
     };
-    let number: u64 = number.parse().map_err(|_| "it does not start with a number".to_string())?;
-    number.checked_mul(unit).ok_or_else(|| "it is too large".into())
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let bad = || "it does not start with a number".to_string();
+    let whole: u64 = whole.parse().map_err(|_| bad())?;
+    let part = format!("0.{part}").parse::<f64>().map_err(|_| bad())? * unit as f64;
+    let whole = whole.checked_mul(unit).and_then(|whole| whole.checked_add(part as u64));
+    whole.ok_or_else(|| "it is too large".into())
 }
 
-const SPANS: [(&str, u64); 6] = [
-    ("s", 1000),
-    ("m", 60_000),
-    ("min", 60_000),
-    ("h", 3_600_000),
-    ("d", 86_400_000),
-    ("w", 7 * 86_400_000),
-];
-
-/// Reads a span of time in whole seconds: `90s`, `15m`, `12h`, `1d`, `2w`, or `0`.
+/// Reads a span of time in whole seconds: what [`short_span`] reads, and `hourly`, `daily` or
+/// `weekly`.
 pub fn span(text: &str) -> Result<Duration, String> {
-    let form = "write a time span, as 90s, 15m, 12h, 1d or 2w";
-    read_span(text, |unit| SPANS.iter().find(|(name, _)| *name == unit), form)
-}
-
-/// Reads a span of time that may be short: `250ms`, or as [`span`] does.
-pub fn short_span(text: &str) -> Result<Duration, String> {
-    let form = "write a time span, as 250ms, 90s, 15m, 12h, 1d or 2w";
-    let find = |unit: &str| [("ms", 1)].iter().chain(&SPANS).find(|(name, _)| *name == unit);
-    read_span(text, find, form)
-}
-
-fn read_span<'a>(
-    text: &str,
-    find: impl Fn(&str) -> Option<&'a (&'a str, u64)>,
-    form: &str,
-) -> Result<Duration, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let unit_ms = match unit.trim_start() {
-        "" if number == "0" => 1,
-        unit => find(unit).ok_or(form)?.1,
+    let word = match text {
+        "hourly" => "1h",
+        "daily" => "1d",
+        "weekly" => "1w",
+        _ => text,
     };
-    let number: u64 = number.parse().map_err(|_| "it does not start with a number".to_string())?;
-    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "it is too long".into())
+    let span = short_span(word)?;
+    match span.subsec_nanos() {
+        0 => Ok(span),
+        _ => Err("write whole seconds, as 90s".into()),
+    }
+}
+
+/// Reads a span of time: `100ms`, `5s`, `15m`, `1.5h`, `14d`, `14days`, `2w`, `1h30m`, or `0`.
+pub fn short_span(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let span: Option<Span> = text.parse().ok();
+    let days = SpanRelativeTo::days_are_24_hours();
+    let span = span.and_then(|span| span.to_duration(days).ok()?.try_into().ok());
+    span.ok_or_else(|| "write a time span, as 250ms, 90s, 15m, 1.5h, 14d or 2w".into())
+}
+
+/// Reads a span of time of which milliseconds are the unit where there is none: from 1 ms to a day.
+pub fn millis(text: &str) -> Result<Duration, String> {
+    let span = text.parse().map(Duration::from_millis).or_else(|_| short_span(text))?;
+    match span.as_millis() {
+        1..=86_400_000 => Ok(span),
+        _ => Err("from 1ms to 1d".into()),
+    }
 }
 
 /// Reads a number of files, or `all` of them.
@@ -117,12 +121,14 @@ mod tests {
             ("64 kib", 64 << 10),
             ("1MiB", 1 << 20),
             ("2G", 2 << 30),
+            ("1.5G", 3 << 29),
+            ("0.5k", 512),
             ("500MB", 500_000_000),
             ("1tb", 1_000_000_000_000),
         ] {
             assert_eq!(bytes(text), Ok(value), "{text}");
         }
-        for text in ["", "KiB", "1XB", "1.5MiB", "-1", "99999999999999GiB", "x"] {
+        for text in ["", "KiB", "1XB", "1.5.5MiB", ".", "-1", "99999999999999GiB", "x"] {
             assert!(bytes(text).is_err(), "{text}");
         }
     }
@@ -133,16 +139,25 @@ mod tests {
             ("0", 0),
             ("90s", 90),
             ("15m", 900),
+            ("1.5h", 5400),
+            ("1h30m", 5400),
             ("12 h", 43_200),
             ("1d", 86_400),
+            ("14days", 14 * 86_400),
             ("2w", 1_209_600),
         ] {
             assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
             assert_eq!(short_span(text), span(text), "{text}");
         }
+        assert_eq!(span("daily"), span("1d"));
         assert_eq!(short_span("250ms"), Ok(Duration::from_millis(250)));
-        for text in ["", "d", "10", "1.5h", "-1d", "99999999999999999w", "1 month", "5ms"] {
+        assert_eq!(millis("250"), short_span("250ms"));
+        assert_eq!(millis("5s"), short_span("5s"));
+        for text in ["", "d", "10", "-1d", "99999999999999999w", "1 month", "5ms"] {
             assert!(span(text).is_err(), "{text}");
+        }
+        for text in ["0", "2d", "x"] {
+            assert!(millis(text).is_err(), "{text}");
         }
     }
 

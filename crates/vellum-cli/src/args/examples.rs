@@ -25,14 +25,14 @@ Examples:
   find . -print0 | vellum append -0 files.log
   echo hello | vellum append --ack app.log    # prints the LSN, as 67108864
   vellum append --commit every --ack orders.log < orders.json
-  journalctl -f | vellum append --commit-interval 100 events.log";
+  journalctl -f | vellum append --commit-interval 100ms events.log";
 
 pub(super) const CAT: &str = "\
 Examples:
   vellum cat app.log | grep error
   vellum cat --follow --json app.log | jq -r .payload
   vellum cat --from 67108864 --to 67109120 app.log
-  vellum cat --since '10 min ago' app.log
+  vellum cat --since 10min app.log
   vellum cat --since 2026-11-23 --until '2026-11-23 12:00' app.log
   vellum cat -0 files.log | xargs -0 ls -l";
 
@@ -41,7 +41,7 @@ Examples:
   vellum tail app.log
   vellum tail -100f app.log | grep error
   vellum tail -n 0 -F app.log | shipper
-  vellum tail --since '1h ago' -f app.log
+  vellum tail --since yesterday -f app.log
   vellum tail -n 0 -f --durable orders.wal | shipper
   vellum tail -n 0 -f --json app.log | jq -r .payload
   vellum tail --cursor shipper app.log > batch

@@ -14,7 +14,7 @@ pub(crate) struct PolicyArgs {
     /// Go on in a new file when one would get longer than this, as 10M; 0 for never
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) rotate_bytes: Option<u64>,
-    /// Go on in a new file this often, as 1h or 1d, at the hour or at midnight UTC; 0 for never
+    /// Go on in a new file this often, as 1h or daily, at the hour or at midnight UTC; 0 for never
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) rotate_every: Option<Duration>,
     /// Move those moments by this, as 22h for midnight two hours east of Greenwich
@@ -38,10 +38,10 @@ pub(crate) struct PolicyArgs {
     /// the log say so later (this process alone, not stored) [default: error]
     #[arg(long, value_name = "WHAT", value_parser = values::on_full())]
     pub(crate) on_full: Option<OnFull>,
-    /// Give up after waiting for so many milliseconds for a process that is stopped or does not get
-    /// on, and name it (this process alone, not stored) [default: wait for as long as it lives]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
-    pub(crate) timeout: Option<u64>,
+    /// Give up after waiting so long, as 5s, for a process that is stopped or does not get on, and
+    /// name it (this process alone, not stored) [default: wait for as long as it lives]
+    #[arg(long, value_name = "SPAN", value_parser = values::millis)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl PolicyArgs {
@@ -52,5 +52,6 @@ impl PolicyArgs {
             || self.rotate_offset.is_some()
             || self.retain_files.is_some()
             || self.compress.is_some()
+            || self.on_full == Some(OnFull::Drop)
     }
 }

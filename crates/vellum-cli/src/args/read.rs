@@ -5,10 +5,11 @@ use std::time::SystemTime;
 
 use clap::{Args, ValueHint};
 use vellum::Lsn;
+use vellum_command::moment::moment;
 use vellum_command::records::Form;
 
 use super::values::{Lines, Position};
-use super::{examples, moment, values};
+use super::{examples, values};
 
 /// Print the records of a log
 ///
@@ -21,11 +22,14 @@ use super::{examples, moment, values};
 /// its payload there. A record with an envelope (`append --envelope`) has "time" too, as
 /// 2026-11-23T12:00:00.000000000Z, and "writer", whose number behind the hyphen is the process.
 ///
-/// --since and --until print records of a time: 2026-11-23T12:00:00Z, 2026-11-23 12:00, 2026-11-23
-/// (UTC where no offset follows), '10 min ago', '2h ago', @1795434123 (seconds since 1970), now. Of
-/// records with envelopes exactly those are printed, as long as no clock was set back by more than
-/// a minute. Otherwise whole files are: those of a text log that may have records of that time, by
-/// their names; those of a framed log if it removes records by age.
+/// --since and --until print records of a time: 1h (ago), 10:00, today, yesterday, 2026-11-23,
+/// '2026-11-23 12:00', @1795434123 (seconds since 1970), now. That is local time, unless Z or an
+/// offset follows, as in 2026-11-23T12:00:00Z. Of records with envelopes exactly those are printed,
+/// as long as no clock was set back by more than a minute. So are lines of a text log that begin
+/// with a time: 2026-11-23T12:00:00Z, 2026-11-23 12:00:00,123 or Nov 23 12:00:00. A line without
+/// one goes with the line before it. Otherwise whole files are printed: those of a text log that
+/// may have records of that time, by their names; those of a framed log if it removes records by
+/// age.
 #[derive(Args, Debug)]
 #[command(after_help = examples::CAT)]
 pub(crate) struct CatArgs {
@@ -41,10 +45,12 @@ pub(crate) struct CatArgs {
     #[arg(long, value_name = "LSN", value_parser = values::lsn)]
     pub(crate) to: Option<Lsn>,
     /// Print records that were appended at this time or later
-    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "from")]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) since: Option<SystemTime>,
     /// Print records that were appended before this time
-    #[arg(long, value_name = "TIME", value_parser = moment::moment, conflicts_with = "follow")]
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "follow")]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) until: Option<SystemTime>,
     /// At the end, wait for more, until killed
     ///
@@ -73,8 +79,8 @@ pub(crate) struct TailArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) lines: Lines,
     /// Begin with the records that were appended at this time or later, as `vellum cat --since`
-    #[arg(long, value_name = "TIME", value_parser = moment::moment)]
-    #[arg(conflicts_with_all = ["lines", "cursor"])]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(allow_hyphen_values = true, conflicts_with_all = ["lines", "cursor"])]
     pub(crate) since: Option<SystemTime>,
     /// At the end, wait for more, until killed
     #[arg(short, long)]

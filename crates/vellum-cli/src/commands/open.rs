@@ -1,7 +1,6 @@
 //! Opening the log that a command is about, with the options that the user gave.
 
 use std::path::Path;
-use std::time::Duration;
 
 use vellum::{Create, ErrorKind, Layout, Log, Options, Tuning};
 use vellum_command::outcome::Result;
@@ -59,8 +58,8 @@ pub(super) fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options 
     if let Some(compress) = policy.compress {
         options = options.compress(compress);
     }
-    if let Some(millis) = policy.timeout {
-        options = options.timeout(Duration::from_millis(millis));
+    if let Some(timeout) = policy.timeout {
+        options = options.timeout(timeout);
     }
     options.on_full(policy.on_full.unwrap_or_default())
 }

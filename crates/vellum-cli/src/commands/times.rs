@@ -1,15 +1,22 @@
 //! Records of a time.
 
+mod stamp;
+
 use std::time::SystemTime;
 
-use vellum::{Log, Lsn, Record};
+use vellum::{Layout, Log, Lsn, Record};
 
 use crate::args::CatArgs;
+use stamp::Stamps;
 
 /// Which records are printed, by when they were appended.
 pub(super) struct Times {
     since: Option<SystemTime>,
     until: Option<SystemTime>,
+    /// Reads the times that lines of a text log begin with.
+    stamps: Option<Stamps>,
+    /// The time of the line before.
+    time: Option<SystemTime>,
     /// From here on none is.
     pub(super) end: Lsn,
 }
@@ -22,12 +29,22 @@ impl Times {
             Some(_) => log.positions_of_time(None, until)?.end,
             None => Lsn::MAX,
         };
-        Ok(Times { since, until, end })
+        let is_asked = since.is_some() || until.is_some();
+        let stamps = (is_asked && log.layout() == Layout::Text).then(Stamps::local);
+        Ok(Times { since, until, stamps, time: None, end })
     }
 
-    /// Whether the record is among them; one whose time is not known is.
-    pub(super) fn have(&self, record: Record<'_>) -> bool {
-        record.time().is_none_or(|time| {
+    /// Whether the record is among them; one whose time is not known is. A line without a time has
+    /// that of the line before.
+    pub(super) fn have(&mut self, record: Record<'_>) -> bool {
+        let time = match &self.stamps {
+            Some(stamps) => {
+                self.time = stamps.read(record.payload).or(self.time);
+                self.time
+            }
+            None => record.time(),
+        };
+        time.is_none_or(|time| {
             self.since.is_none_or(|since| since <= time)
                 && self.until.is_none_or(|until| time < until)
         })

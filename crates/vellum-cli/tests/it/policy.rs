@@ -64,8 +64,8 @@ fn rotating_goes_on_in_a_new_file_unless_nothing_was_written() {
 #[test]
 fn a_framed_log_has_no_policy() {
     let place = Place::new();
-    place.run("append", &["--rotate-bytes", "1M"], b"one\n").complaint(2);
     place.append(&[], b"one\n");
+    place.run("append", &["--rotate-bytes", "1M"], b"two\n").complaint(2);
     place.run("rotate", &[], b"").complaint(1);
     place.run("append", &["--on-full", "drop"], b"two\n").complaint(2);
     assert_eq!(place.stat()["policy"], json!(null));
@@ -75,7 +75,8 @@ fn a_framed_log_has_no_policy() {
 #[test]
 fn a_framed_log_keeps_so_many_bytes() {
     let place = Place::new();
-    place.run("append", &["--retain-bytes", "16K", "--retain-files", "1"], b"").complaint(2);
+    let both = ["--retain-bytes", "16K", "--retain-files", "1"];
+    place.run("append", &[&["--layout", "framed"], &both[..]].concat(), b"").complaint(2);
     place.append(&["--segment-bytes", "4KiB", "--retain-bytes", "16K"], b"one\n");
     place.append(&[], "a line of some length\n".repeat(3000).as_bytes());
     let stat = place.stat();
@@ -115,10 +116,14 @@ fn a_refused_option_leaves_nothing_behind() {
     for options in [&["--rotate-bytes", "1M"][..], &["--on-full", "drop"], &["--retain-files", "1"]]
     {
         for commits in [&[][..], &["--commit", "end"]] {
-            place.run("append", &[options, commits].concat(), b"one\n").complaint(2);
+            place
+                .run("append", &[&["--layout", "framed"], options, commits].concat(), b"one\n")
+                .complaint(2);
             assert!(!place.log().exists(), "{options:?}");
             std::fs::create_dir(place.log()).unwrap();
-            place.run("append", &[options, commits].concat(), b"one\n").complaint(2);
+            place
+                .run("append", &[&["--layout", "framed"], options, commits].concat(), b"one\n")
+                .complaint(2);
             assert_eq!(std::fs::read_dir(place.log()).unwrap().count(), 0, "{options:?}");
             std::fs::remove_dir(place.log()).unwrap();
         }
@@ -131,7 +136,8 @@ fn a_refused_option_leaves_nothing_behind() {
 #[test]
 fn errors_name_options_as_they_were_typed() {
     let place = Place::new();
-    let refused = place.run("append", &["--rotate-bytes", "1M", "--retain-files", "3"], b"one\n");
+    let options = ["--layout", "framed", "--rotate-bytes", "1M", "--retain-files", "3"];
+    let refused = place.run("append", &options, b"one\n");
     let complaint = refused.complaint(2);
     for words in ["leave out --rotate-bytes and --retain-files", "with --layout text"] {
         assert!(complaint.contains(words), "{complaint}");
@@ -172,6 +178,7 @@ fn an_option_of_text_logs_makes_a_text_log() {
         &["--rotate-every", "1d"],
         &["--retain-files", "5", "--commit", "end"],
         &["--compress"],
+        &["--on-full", "drop"],
     ] {
         let place = Place::new();
         place.run("append", options, b"one\n").good();

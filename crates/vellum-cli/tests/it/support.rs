@@ -47,7 +47,11 @@ pub(crate) struct Running {
 /// The program, without the environment that changes what it looks like.
 pub(crate) fn vellum() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vellum"));
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env("TZ", "UTC")
+        .stdin(Stdio::null());
     command
 }
 

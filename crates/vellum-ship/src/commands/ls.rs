@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use url::Url;
+use vellum_command::moment::text_of_nanos;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::print_json;
 use vellum_ship::decide::Plan;
@@ -60,7 +61,7 @@ async fn look(url: &str) -> Result<(Remote, Plan)> {
 }
 
 fn print(args: &LsArgs, url: &str, remote: &Remote, plan: &Plan) -> Result<()> {
-    let newest = plan.pieces.last().map(|piece| super::stat::time(piece.header.time));
+    let newest = plan.pieces.last().map(|piece| text_of_nanos(piece.header.time));
     if args.json {
         let log_id = &remote.identity().log_id;
         let (begin, end) = (plan.begin, plan.end.lsn);

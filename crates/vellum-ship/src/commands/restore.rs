@@ -1,9 +1,11 @@
 //! `vellum restore`: a log from what was shipped.
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::Args;
 use serde::Serialize;
+use vellum_command::moment::moment;
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::output::print_json;
 use vellum_ship::read::{self, Restore, Restored, Until};
@@ -22,12 +24,12 @@ pub(super) struct RestoreArgs {
     url: String,
     /// The directory of the new log
     dir: PathBuf,
-    /// Restore what is before this position, or what was shipped by this time
-    /// (2026-11-23T08:30:00Z)
+    /// Restore what is before this position, or what was shipped by this time, as 10:00,
+    /// '2026-11-23 08:30' (local), 2026-11-23T08:30:00Z, 1h (ago) or yesterday
     ///
     /// The log ends behind its last whole record there. By time, it is as exact as the interval in
     /// which the log was shipped.
-    #[arg(long, value_name = "POSITION|TIME", value_parser = until)]
+    #[arg(long, value_name = "POSITION|TIME", value_parser = until, allow_hyphen_values = true)]
     to: Option<Until>,
     /// Continue a restore that was interrupted, in the same directory
     #[arg(long)]
@@ -62,11 +64,10 @@ fn until(text: &str) -> std::result::Result<Until, BadValue> {
     if let Ok(position) = text.parse() {
         return Ok(Until::Position(position));
     }
-    let time = chrono::DateTime::parse_from_rfc3339(text)
-        .ok()
-        .and_then(|time| u64::try_from(time.timestamp_nanos_opt()?).ok());
-    let bad = "give a position, or a time as 2026-11-23T08:30:00Z or 2026-11-23T09:30:00+01:00";
-    time.map(Until::Time).ok_or_else(|| BadValue(bad.to_string()))
+    let time = moment(text).map_err(|error| BadValue(format!("give a position, or {error}")))?;
+    let nanos = time.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_nanos());
+    let nanos = nanos.ok().and_then(|nanos| u64::try_from(nanos).ok());
+    nanos.map(Until::Time).ok_or_else(|| BadValue("that time is too far away".to_string()))
 }
 
 fn tell(restored: &Restored) {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
+use vellum_command::moment::text_of_nanos;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::print_json;
 use vellum_ship::decide::Plan;
@@ -40,7 +41,7 @@ pub(super) async fn run(args: StatArgs) -> Result<Outcome> {
 
 fn describe(remote: &Remote, plan: &Plan) -> serde_json::Value {
     let count = |kind| plan.pieces.iter().filter(|piece| piece.header.kind == kind).count();
-    let newest = plan.pieces.last().map(|piece| time(piece.header.time));
+    let newest = plan.pieces.last().map(|piece| text_of_nanos(piece.header.time));
     let stored: u64 = plan.pieces.iter().map(|piece| piece.header.stored_bytes).sum();
     json!({
         "log_id": remote.identity().log_id,
@@ -56,10 +57,4 @@ fn describe(remote: &Remote, plan: &Plan) -> serde_json::Value {
         "newest": newest,
         "chain": plan.end.chain.to_string(),
     })
-}
-
-/// Nanoseconds since 1970 for people.
-pub(super) fn time(nanoseconds: u64) -> String {
-    let time = chrono::DateTime::from_timestamp_nanos(nanoseconds.min(i64::MAX as u64) as i64);
-    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }

@@ -35,13 +35,13 @@ impl Committer {
     pub(super) fn new(
         log: Log,
         when: CommitWhen,
-        interval: Option<u64>,
+        interval: Option<Duration>,
         is_acknowledging: bool,
     ) -> Committer {
         Committer {
             log: RefCell::new(log),
             when,
-            interval: interval.map(Duration::from_millis),
+            interval,
             is_acknowledging,
             newest: Cell::new(None),
             oldest_at: Cell::new(None),
