@@ -341,3 +341,20 @@ fn a_log_is_closed_when_the_shipper_ends() {
     let view = Options::default().read_only(true).open(place.path("log")).unwrap();
     assert_eq!(view.stat().unwrap().participants.len(), 0);
 }
+
+#[test]
+fn shipping_a_log_to_which_nothing_came_makes_no_object() {
+    let place = Place::new();
+    let log = Options::wal().open(place.path("log")).unwrap();
+    log.append_durable(b"one").unwrap();
+    drop(log);
+    let ship = || {
+        good(&place.ship("log", &[]));
+        let mut command = Command::new(SHIP);
+        let output = command.arg("ls").arg("--json").arg(place.url()).output().unwrap();
+        good(&output);
+        output.stdout
+    };
+    let before = ship();
+    assert_eq!(ship(), before);
+}

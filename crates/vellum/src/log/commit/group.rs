@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use crate::log::commit::checkpoint::require_commit_records;
-use crate::log::commit::record::Placed;
+use crate::log::commit::record::{self, Placed};
 use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
 use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
@@ -300,7 +300,9 @@ impl<'a> Leader<'a> {
         }
         // What is durable first, so that the commit record at the end vouches for all of it.
         Commit::of(core).commit_all()?;
-        self.commit_with_record()?;
+        if !record::is_at_end(core, tail)? {
+            self.commit_with_record()?;
+        }
         if let Some(stage) = &core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
             stage.retire_all();

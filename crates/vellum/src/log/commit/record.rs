@@ -21,6 +21,7 @@ use crate::log::append::reserve::{Placement, Reserved};
 use crate::log::commit::Leader;
 use crate::log::layout::{self, limits};
 use crate::log::ready::RoomMaker;
+use crate::log::state::core::Core;
 use crate::shared::commit::{self, CommitLock};
 use crate::shared::lock::Until;
 use crate::{Lsn, Result};
@@ -31,6 +32,26 @@ pub(crate) enum Placed {
     To(Lsn),
     /// It would end here, beyond what is ready.
     Beyond(Lsn),
+}
+
+/// Whether a commit record ends at `tail` that says all that one behind it would say. Everything
+/// before `tail` is durable.
+pub(crate) fn is_at_end(core: &Core, tail: Lsn) -> Result<bool> {
+    let at = Lsn::new(tail.get().saturating_sub(RECORD_LEN));
+    if at < core.begin() {
+        return Ok(false);
+    }
+    let mut bytes = [0; RECORD_LEN as usize];
+    let count = core.open_to_read(core.segment_of(at))?.read(at, &mut bytes)?;
+    let found = CommitRecord::parse(core.codec, at, &bytes[..count]);
+    Ok(found == Some(CommitRecord { durable: at, ..newest(core) }))
+}
+
+/// What a commit record tells now.
+fn newest(core: &Core) -> CommitRecord {
+    let commits = &core.words().commits;
+    let (durable, checkpoint) = (commit::durable(commits), commits.checkpoint());
+    CommitRecord { durable, begin: core.begin(), checkpoint }
 }
 
 impl<'a> Leader<'a> {
@@ -73,13 +94,8 @@ impl<'a> Leader<'a> {
 
     /// Puts a commit record at `at`, and a pad from there to `end`.
     fn fill_commit_record(self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
-        let (core, commits) = (self.writer.core, &self.writer.core.words().commits);
-        let seal = CommitRecord {
-            durable: commit::durable(commits),
-            begin: core.begin(),
-            checkpoint: commits.checkpoint(),
-        };
-        let seal = seal.to_frame(core.codec, at);
+        let core = self.writer.core;
+        let seal = newest(core).to_frame(core.codec, at);
         let pad_at = Lsn::new(at.get() + RECORD_LEN);
         let pad =
             (end > pad_at).then(|| core.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());

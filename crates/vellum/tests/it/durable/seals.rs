@@ -190,3 +190,21 @@ fn a_reservation_that_is_held_holds_no_commit_up_that_does_not_need_it() {
         assert_eq!(log.durable(), log.published());
     }
 }
+
+#[test]
+fn closing_a_log_to_which_nothing_came_writes_no_seal() {
+    for options in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        log.append_durable(b"one\n").unwrap();
+        drop(log);
+        let close = || options.open(place(&dir)).unwrap().published();
+        let end = close();
+        assert_eq!((close(), close()), (end, end), "{options:?}");
+        let log = options.open(place(&dir)).unwrap();
+        log.append(b"two\n").unwrap();
+        drop(log);
+        assert_eq!(read_from(&options.open(place(&dir)).unwrap(), Lsn::ZERO).unwrap().len(), 2);
+        assert!(close() > end, "{options:?}");
+    }
+}
