@@ -9,8 +9,9 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: build install-c ##* the command, man pages, completions and the C library, into PREFIX=/usr/local
 	$(call install-stripped,$(BUILT)/vellum,$(BIN)/vellum)
-	@[ ! -x $(TARGET)/ship/release/vellum-ship ] || \
-	  install -m 755 $(TARGET)/ship/release/vellum-ship $(BIN)/vellum-ship
+	@if [ -x $(TARGET)/ship/release/vellum-ship ]; then \
+	  install -m 755 $(TARGET)/ship/release/vellum-ship $(BIN)/vellum-ship; \
+	else echo "install: without vellum-ship; \`make ship\` builds it in five minutes"; fi
 	$(BUILT)/vellum man $(SHARE)/man/man1
 	install -d $(dir $(COMPLETIONS))
 	$(BUILT)/vellum completions bash >$(word 1,$(COMPLETIONS))

@@ -16,8 +16,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use vellum::{Fill, Layout, Preallocate};
+
+use crate::shipping;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use bench::{
@@ -38,8 +40,9 @@ pub(crate) fn parse() -> Result<Command, clap::Error> {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
         return Ok(Command::Internal(internal::parse()));
     }
+    let words = values::lines_as_options(std::env::args_os());
     let command =
-        CommandLine::try_parse_from(values::lines_as_options(std::env::args_os()))?.command;
+        CommandLine::from_arg_matches(&command_line().try_get_matches_from(words)?)?.command;
     if let Command::Append(AppendArgs {
         commit: Some(CommitWhen::None),
         commit_interval: Some(_),
@@ -50,6 +53,11 @@ pub(crate) fn parse() -> Result<Command, clap::Error> {
         return Err(CommandLine::command().error(ErrorKind::ArgumentConflict, message));
     }
     Ok(command)
+}
+
+/// What help, man pages and completions list: the commands of `vellum-ship` too.
+pub(crate) fn command_line() -> clap::Command {
+    shipping::listed(CommandLine::command())
 }
 
 /// Many processes append to one log, at the speed of memory.

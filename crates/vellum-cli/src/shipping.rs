@@ -17,12 +17,44 @@ const FOR_URLS: [&str; 5] = ["cat", "tail", "stat", "verify", "trim"];
 const SCHEMES: [&str; 4] = ["s3://", "az://", "gs://", "file://"];
 
 const NOT_FOUND: u8 = 1;
+const HOW_TO_GET: &str = "this needs the program vellum-ship, beside vellum or in PATH: build it with \
+                          `make ship`, install it with `make install`";
 
 /// Becomes `vellum-ship` if the command line is for it. Returns only if it is not, or if that
-/// program cannot be run.
+/// program cannot be run; help has a text of its own then.
 pub(crate) fn run() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    is_for_ship(&words).then(|| become_ship(its_words(&words)))
+    if !is_for_ship(&words) {
+        return None;
+    }
+    let error = Command::new(program()).args(its_words(&words)).exec();
+    match error.kind() {
+        ErrorKind::NotFound if asks_for_help(&words) => return None,
+        ErrorKind::NotFound => output::say(HOW_TO_GET),
+        _ => output::say(format_args!("{PROGRAM}: {error}")),
+    }
+    Some(ExitCode::from(NOT_FOUND))
+}
+
+/// The command line with its commands in the list.
+pub(crate) fn listed(command: clap::Command) -> clap::Command {
+    let texts = [
+        ("ship", "Ship a log to object storage, as it comes", "app.log s3://bucket/app"),
+        ("restore", "Restore a log from what was shipped", "s3://bucket/app restored.log"),
+        ("ls", "List the logs below a URL", "s3://bucket"),
+    ];
+    texts.into_iter().fold(command, |command, (name, about, example)| {
+        let examples = format!("Examples:\n  vellum {name} {example}");
+        let own = clap::Command::new(name).about(about).after_help(examples);
+        let words = clap::Arg::new("words").value_name("ARGUMENTS").num_args(0..);
+        let long =
+            format!("{about}\n\nThe program vellum-ship does this, and its help has the options.");
+        command.subcommand(own.long_about(long).arg(words))
+    })
+}
+
+fn asks_for_help(words: &[OsString]) -> bool {
+    words.iter().any(|word| word == "help" || word == "-h" || word == "--help")
 }
 
 fn is_for_ship(words: &[OsString]) -> bool {
@@ -30,29 +62,25 @@ fn is_for_ship(words: &[OsString]) -> bool {
     let is_url = |word: &OsString| {
         word.to_str().is_some_and(|word| SCHEMES.iter().any(|scheme| word.starts_with(scheme)))
     };
+    if command == "help" {
+        return words
+            .get(1)
+            .and_then(|word| word.to_str())
+            .is_some_and(|word| ITS_OWN.contains(&word));
+    }
     let is_bench = command == "bench" && words.get(1).is_some_and(|word| word == "ship");
     is_bench
         || ITS_OWN.contains(&command)
         || FOR_URLS.contains(&command) && words[1..].iter().any(is_url)
 }
 
-/// `vellum bench ship` is its `bench`.
-fn its_words(words: &[OsString]) -> Vec<&OsString> {
-    let is_bench = words[0] == "bench";
-    let of_ship = |(index, _): &(usize, &OsString)| !(is_bench && *index == 1);
-    words.iter().enumerate().filter(of_ship).map(|(_, word)| word).collect()
-}
-
-fn become_ship(words: Vec<&OsString>) -> ExitCode {
-    let error = Command::new(program()).args(words).exec();
-    match error.kind() {
-        ErrorKind::NotFound => output::say(
-            "this needs the program vellum-ship, beside vellum or in PATH: build it with \
-             `make ship`, install it with `make install`",
-        ),
-        _ => output::say(format_args!("{PROGRAM}: {error}")),
+/// `vellum bench ship` is its `bench`, and `vellum help ship` its `ship --help`.
+fn its_words(words: &[OsString]) -> Vec<OsString> {
+    match words[0].to_str() {
+        Some("help") => vec![words[1].clone(), "--help".into()],
+        Some("bench") => [&words[..1], &words[2..]].concat(),
+        _ => words.to_vec(),
     }
-    ExitCode::from(NOT_FOUND)
 }
 
 /// The one beside this program, or one in `PATH`.
@@ -76,5 +104,8 @@ mod tests {
         assert!(!is("cat log"));
         assert!(!is("append s3://bucket"));
         assert!(!is("--help"));
+        assert!(is("help ship"));
+        assert!(!is("help"));
+        assert!(!is("help cat"));
     }
 }

@@ -358,3 +358,24 @@ fn shipping_a_log_to_which_nothing_came_makes_no_object() {
     let before = ship();
     assert_eq!(ship(), before);
 }
+
+#[test]
+fn once_says_what_it_did_and_a_wrong_url_is_a_usage_error() {
+    let place = Place::new();
+    let log = Options::default().open(place.path("log")).unwrap();
+    fill(&log, "first", 100);
+    let shipped = place.ship("log", &[]);
+    good(&shipped);
+    let said = text(&shipped);
+    assert!(said.contains("shipped ") && said.lines().count() == 1, "{said}");
+    assert!(text(&place.ship("log", &[])).contains("nothing new to ship"));
+    for url in ["/a/path", "nothing://x/y", "https://host/x"] {
+        for command in ["ls", "cat", "stat"] {
+            let ran = Command::new(SHIP).args([command, url]).output().unwrap();
+            assert_eq!(ran.status.code(), Some(2), "{command} {url}: {ran:?}");
+        }
+        let mut command = Command::new(SHIP);
+        let ran = command.arg("ship").arg(place.path("log")).arg(url).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{url}: {ran:?}");
+    }
+}

@@ -3,15 +3,15 @@
 use std::fs;
 
 use anyhow::Context;
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::Output;
 
-use crate::args::{CommandLine, ManArgs};
+use crate::args::{ManArgs, command_line};
 
 pub(super) fn run(args: &ManArgs) -> Result<Outcome> {
-    let mut command = without_help(CommandLine::command());
+    let mut command = without_help(command_line());
     let Some(dir) = &args.dir else {
         command.build();
         let mut page = Vec::new();

@@ -31,6 +31,9 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "report"],
     &["bench", "compare"],
     &["advise"],
+    &["ship"],
+    &["restore"],
+    &["ls"],
     &["demo"],
     &["completions"],
     &["man"],
@@ -103,6 +106,21 @@ fn there_is_a_completion_script_for_each_shell() {
         let script = run(&["completions", shell], b"").good();
         assert!(script.contains("preallocate"), "{shell}");
         assert!(!script.contains("demo-writer"), "{shell}");
+    }
+}
+
+#[test]
+fn commands_of_vellum_ship_are_listed_and_say_how_to_get_it() {
+    let text = run(&["--help"], b"").good();
+    let script = run(&["completions", "bash"], b"").good();
+    for name in ["ship", "restore", "ls"] {
+        assert!(text.lines().any(|line| line.split_whitespace().next() == Some(name)), "{text}");
+        assert!(script.contains(&format!("vellum,{name})")), "{name}");
+        let mut vellum = vellum();
+        let output = vellum.args([name, "log", "file:///x"]).env("PATH", "").output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("make ship") && told.lines().count() == 1, "{told}");
     }
 }
 

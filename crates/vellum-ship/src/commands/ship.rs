@@ -98,6 +98,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     if args.dry_run {
         return dry_run(&log, &args).await;
     }
+    let before = log.ship().state()?.counters;
     let mut stop = std::pin::pin!(stop);
     let shipper = loop {
         match log.ship().elect()? {
@@ -134,7 +135,21 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     shipping.keep(keep);
     shipping.run(stop, |report| shown.show(report)).await?;
     shown.finish();
+    if args.once {
+        say_what_was_shipped(&args, before.log_bytes)?;
+    }
     Ok(Outcome::Good)
+}
+
+/// Says in a line how much has come to the store since `before`.
+fn say_what_was_shipped(args: &ShipArgs, before: u64) -> Result<()> {
+    let log = Options::default().read_only(true).open(&args.log)?;
+    let after = log.ship().state()?.counters.log_bytes;
+    output::say(match after.saturating_sub(before) {
+        0 => "nothing new to ship".to_string(),
+        bytes => format!("shipped {} of the log", output::bytes(bytes)),
+    });
+    Ok(())
 }
 
 fn detach(log: &vellum::Log) -> Result<Outcome> {
@@ -186,10 +201,12 @@ async fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Progress on a terminal; elsewhere a line a minute.
+/// Progress on a terminal; elsewhere a line a minute, where something has changed.
 struct Shown {
     bar: Bar,
     said: Instant,
+    /// What was said then: nobody wants to hear it twice.
+    said_of: Option<(u64, u64)>,
     first: Option<u64>,
     is_terminal: bool,
 }
@@ -197,15 +214,16 @@ struct Shown {
 impl Shown {
     fn new() -> Shown {
         let is_terminal = stdio::stderr().as_fd().is_terminal();
-        Shown { bar: Bar::new(), said: Instant::now(), first: None, is_terminal }
+        Shown { bar: Bar::new(), said: Instant::now(), said_of: None, first: None, is_terminal }
     }
 
     fn show(&mut self, report: Report) {
         let first = *self.first.get_or_insert(report.shipped);
         let Report { shipped, durable, generation } = report;
         self.bar.show(shipped.saturating_sub(first), durable.saturating_sub(first));
-        if !self.is_terminal && self.said.elapsed() >= MINUTE {
-            self.said = Instant::now();
+        let is_new = self.said_of != Some((shipped, durable));
+        if !self.is_terminal && is_new && self.said.elapsed() >= MINUTE {
+            (self.said, self.said_of) = (Instant::now(), Some((shipped, durable)));
             let behind = output::bytes(durable.saturating_sub(shipped));
             output::say(format_args!(
                 "shipped {shipped}, {behind} behind, generation {generation}"

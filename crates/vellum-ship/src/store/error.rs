@@ -13,7 +13,9 @@ pub enum StoreErrorKind {
     NoBucket,
     /// What has the name of an object is none, but a link, a pipe, a device or a directory.
     NotAnObject,
-    /// Nothing of these: a wrong URL, an answer that makes no sense, a full disk.
+    /// What was given is no URL of a store.
+    WrongUrl,
+    /// Nothing of these: an answer that makes no sense, a full disk.
     Other,
 }
 

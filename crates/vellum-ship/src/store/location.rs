@@ -116,7 +116,7 @@ pub(super) fn is_plain_name(part: &str) -> bool {
 }
 
 fn refused(text: String) -> StoreError {
-    StoreError::new(StoreErrorKind::Other, text)
+    StoreError::new(StoreErrorKind::WrongUrl, text)
 }
 
 #[cfg(test)]

@@ -121,8 +121,9 @@ fn errors_have_their_codes_and_no_secrets() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("/no/such/directory"), "{}", text(&missing.stderr));
     let path = run(&["cat", "/var/log/app"]);
+    assert_eq!(path.status.code(), Some(2));
     assert!(text(&path.stderr).contains("file:///var/log/app"), "{}", text(&path.stderr));
-    let usage = run(&["restore", "file:///x", "y", "--to", "yesterday"]);
+    let usage = run(&["restore", "file:///x", "y", "--to", "someday"]);
     assert_eq!(usage.status.code(), Some(2));
 }
 
