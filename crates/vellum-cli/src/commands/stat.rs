@@ -11,6 +11,8 @@ mod watch;
 
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
 use vellum::stat::{CommitPathStat, ParticipantStat, SegmentStat, SegmentState, Stat};
@@ -35,7 +37,7 @@ pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let log: Log = open_to_read(&args.log)?;
     if args.prometheus {
         let name = args.log.display().to_string();
-        let text = prometheus::text(&name, &log.metrics(), &log.cursors()?, &log.ship().state()?)?;
+        let text = prometheus::text(&name, disk_bytes(&args.log), &log.stat()?, &log.metrics())?;
         return output::print(&text).map(|()| Outcome::Good);
     }
     if args.watch {
@@ -56,7 +58,7 @@ fn print(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> Result<()> {
 /// Everything, in the order in which one wants to know it.
 fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
     let mut text = format!("{HEADING}{}{HEADING:#}\n", args.log.display());
-    let sizes = if args.positions { positions(stat) } else { sizes(stat) };
+    let sizes = if args.positions { positions(stat) } else { sizes(&args.log, stat) };
     let rates = rates.map(|rates| ("last second", rates.to_string()));
     let facts = facts(stat).into_iter().chain(identity::facts(stat, args.positions));
     for (name, value) in rates.into_iter().chain(sizes).chain(facts) {
@@ -91,16 +93,15 @@ fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
 }
 
 /// How much there is, and since when.
-fn sizes(stat: &Stat) -> Vec<(&'static str, String)> {
-    let on_disk = stat.segments.iter().map(|segment| segment.allocated_bytes).sum();
+fn sizes(log: &Path, stat: &Stat) -> Vec<(&'static str, String)> {
+    let on_disk = disk_bytes(log);
     let files = count(stat.segments.len() as u64, "file");
     let mut sizes = vec![("size", format!("{} on disk in {files}", bytes(on_disk)))];
     let written = stat.segments.iter().filter(|segment| segment.state != SegmentState::Prepared);
     if let Some(ago) = written.filter_map(written_ago).min() {
         sizes.push(("written", age(ago)));
     }
-    let undurable = stat.published.get().saturating_sub(stat.durable.get());
-    let durable = match undurable {
+    let durable = match stat.unsynced_bytes {
         0 => "all".into(),
         undurable => format!("all but the newest {}", bytes(undurable)),
     };
@@ -115,15 +116,22 @@ fn sizes(stat: &Stat) -> Vec<(&'static str, String)> {
     sizes
 }
 
+/// What the directory takes on disk, with stages and files that are made ready: what du(1) counts.
+fn disk_bytes(log: &Path) -> u64 {
+    let files = fs::read_dir(log).into_iter().flatten().flatten();
+    let own = fs::metadata(log).ok();
+    let all = files.filter_map(|file| file.metadata().ok()).chain(own);
+    all.map(|metadata| metadata.blocks() * 512).sum()
+}
+
 /// The same as positions.
 fn positions(stat: &Stat) -> Vec<(&'static str, String)> {
-    let kept = stat.published.get().saturating_sub(stat.begin.get());
     let unpublished = stat.tail.get().saturating_sub(stat.published.get());
-    let published = format!("{}, {} since begin", stat.published, bytes(kept));
-    let undurable = stat.published.get().saturating_sub(stat.durable.get());
+    let published = format!("{}, {} since begin", stat.published, bytes(stat.kept_bytes));
+    let undurable = stat.unsynced_bytes;
     let mut durable = stat.durable.to_string();
     if undurable > 0 {
-        let _ = write!(durable, ", {} less than published", bytes(undurable));
+        let _ = write!(durable, ", {} before published", bytes(undurable));
     }
     let mut tail = stat.tail.to_string();
     if unpublished > 0 {

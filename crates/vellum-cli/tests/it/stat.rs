@@ -318,3 +318,25 @@ fn a_log_is_told_by_its_id_and_its_newest_recovery() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
+
+#[test]
+fn bytes_are_those_of_records_and_of_the_disk() {
+    let place = Place::new();
+    let text = "a line of some length\n".repeat(20_000);
+    place.run("append", &["--rotate-bytes", "100K"], text.as_bytes()).good();
+    assert!(place.segments().len() > 3);
+    let page = place.run("stat", &["--prometheus"], b"").good();
+    let number = |name: &str| -> u64 {
+        let line = page.lines().find(|line| line.starts_with(name)).unwrap();
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(number("vellum_unsynced_bytes{") <= text.len() as u64, "{page}");
+    let du =
+        std::process::Command::new("du").args(["-s", "-B1"]).arg(place.log()).output().unwrap();
+    let du = String::from_utf8(du.stdout).unwrap();
+    let du: u64 = du.split_whitespace().next().unwrap().parse().unwrap();
+    assert_eq!(number("vellum_disk_bytes{"), du);
+    assert_eq!(place.stat()["kept_bytes"], text.len());
+    let shown = place.run("stat", &["--positions"], b"").good();
+    assert!(shown.contains("430 KiB since begin"), "{shown}");
+}

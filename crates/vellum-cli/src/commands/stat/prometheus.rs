@@ -5,25 +5,29 @@ use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
 };
 use vellum::ship::ShipState;
-use vellum::stat::{CommitStat, CursorStat, Hold, Metrics};
+use vellum::stat::{CommitStat, CursorStat, Hold, Metrics, Stat};
 
 use super::ship::shipped_at;
 
 /// One family for each number; `log` names the log in all of them.
 pub(super) fn text(
     log: &str,
+    disk_bytes: u64,
+    stat: &Stat,
     metrics: &Metrics,
-    cursors: &[CursorStat],
-    ship: &ShipState,
 ) -> anyhow::Result<String> {
     let mut page = Page { log, families: Vec::new() };
     page.positions(metrics);
+    let help = "Bytes of log that a power cut may take";
+    page.level("unsynced_bytes", help, stat.unsynced_bytes as f64);
+    let help = "Bytes that the log's directory takes on disk";
+    page.level("disk_bytes", help, disk_bytes as f64);
     page.appends(metrics);
     page.commits(&metrics.commits);
     page.losses(metrics);
     page.processes(metrics);
-    page.cursors(cursors);
-    page.ship(ship);
+    page.cursors(&stat.cursors);
+    page.ship(&stat.ship);
     Ok(TextEncoder::new().encode_to_string(&page.families)?)
 }
 

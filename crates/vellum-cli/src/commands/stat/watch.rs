@@ -56,7 +56,7 @@ impl Rates {
             (now.saturating_sub(before) as f64 / passed.as_secs_f64()).round() as u64
         };
         Rates {
-            appended_bytes: rate(before.published.get(), now.published.get()),
+            appended_bytes: rate(before.record_bytes, now.record_bytes),
             commits: rate(before.commits.commits, now.commits.commits),
             syncs: rate(before.commits.syncs, now.commits.syncs),
             dropped: rate(before.dropped, now.dropped),

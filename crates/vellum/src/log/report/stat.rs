@@ -15,6 +15,7 @@ use crate::log::read::gap::{self, Gap};
 use crate::log::report::metrics::{self, CommitStat, RemovedFiles, RemovedStat};
 use crate::log::ship::state::{self as ship_state, ShipState};
 use crate::log::state::core::Core;
+use crate::log::state::extent;
 use crate::log::state::holds::{self, Hold, InFlight, ProcessState};
 use crate::log::state::{identity, poison};
 use crate::options::policy::Policy;
@@ -54,6 +55,10 @@ pub struct Stat {
     pub published: Lsn,
     /// End of what is reserved.
     pub tail: Lsn,
+    /// Bytes of log from `begin` to `published`.
+    pub kept_bytes: u64,
+    /// Bytes of log from `durable` to `published`: what a power cut may take.
+    pub unsynced_bytes: u64,
     /// End of the last segment that exists.
     pub prepared_end: Lsn,
     /// Bytes of log per segment.
@@ -208,6 +213,8 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         durable: metrics.durable,
         published: metrics.published,
         tail: metrics.tail,
+        kept_bytes: extent::bytes_between(core, metrics.begin, metrics.published)?,
+        unsynced_bytes: extent::bytes_between(core, metrics.durable, metrics.published)?,
         prepared_end: Lsn::new(prepared_end),
         segment_capacity_bytes: core.capacity(),
         preallocate: core.geometry.preallocate,
@@ -352,7 +359,12 @@ fn participants(core: &Core) -> Vec<ParticipantStat> {
             in_flight: in_flight(core, owner),
         }
     });
-    known.collect()
+    let mut known: Vec<ParticipantStat> = known.collect();
+    // The dead count while others may meet what they left; the next opener makes an end of that.
+    if !known.iter().any(|participant| participant.alive) {
+        known.retain(|participant| !participant.in_flight.is_empty());
+    }
+    known
 }
 
 fn in_flight(core: &Core, owner: Owner) -> Vec<InFlight> {

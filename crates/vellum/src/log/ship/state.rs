@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::log::ship::election::Shipping;
 use crate::log::state::core::Core;
+use crate::log::state::extent;
 use crate::shared::ship::Counters;
 use crate::shared::words::ShipWords;
 use crate::{Lsn, Result};
@@ -117,7 +118,7 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
         lag_bytes: if shipped == Lsn::ZERO {
             0
         } else {
-            durable.get().saturating_sub(shipped.get())
+            extent::bytes_between(core, shipped, durable)?
         },
         held_from: Shipping::of(core).held_for_shipper()?,
         gap: words.gap(),

@@ -4,6 +4,7 @@ pub(crate) mod attachment;
 pub(crate) mod busy;
 pub(crate) mod control;
 pub(crate) mod core;
+pub(crate) mod extent;
 pub(crate) mod gate;
 pub(crate) mod holds;
 pub(crate) mod identity;

@@ -37,24 +37,6 @@ impl CursorFile<'_> {
         let files = Files::of(self.core, holding.iter().any(|entry| entry.held_age_max.is_some()))?;
         Ok(holding.iter().map(|entry| files.held_by(entry)).min().unwrap_or(Lsn::MAX))
     }
-
-    /// Bytes from `lsn` to the end of what readers see; of a text log, bytes of text.
-    pub(crate) fn bytes_behind(self, lsn: Lsn) -> Result<u64> {
-        let published = tail_word::published(self.core.words()).get();
-        if self.core.geometry.layout.has_every_segment() {
-            return Ok(published.saturating_sub(lsn.get()));
-        }
-        let files = Listing::read(&self.core.dir)?.files;
-        let newest = self.core.segment_of(Lsn::new(published));
-        let behind = |file: &SegmentFile| {
-            let end = match file.first < newest {
-                true => file.first.get() + file.text_len(&self.core.dir).unwrap_or(0),
-                false => published,
-            };
-            end.saturating_sub(file.first.max(lsn).get())
-        };
-        Ok(files.iter().map(behind).sum())
-    }
 }
 
 impl Files {

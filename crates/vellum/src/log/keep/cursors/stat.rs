@@ -9,6 +9,7 @@ use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::gap;
 use crate::log::read::reader::Reader;
 use crate::log::state::core::Core;
+use crate::log::state::extent;
 use crate::segment::listing::Listing;
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -65,7 +66,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Vec<CursorStat>> {
 fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
     let begin = core.begin();
     let from = entry.lsn.max(begin);
-    let bytes = CursorFile::of(core).bytes_behind(from)?;
+    let bytes = extent::bytes_between(core, from, tail_word::published(core.words()))?;
     let lag_records = lag_records(core, from, bytes);
     // A commit of the log leaves a frame behind that is no record.
     let lag_bytes = if lag_records == Some(0) { 0 } else { bytes };
