@@ -58,7 +58,7 @@ Examples:
   vellum stat --watch app.log
   vellum stat --json app.log | jq .published
   vellum stat --json app.log | jq .commits.sync_micros_p99
-  vellum stat --prometheus app.log > metrics/app.prom.new && mv metrics/app.prom.new metrics/app.prom";
+  vellum stat --prometheus app.log > app.prom.new && mv app.prom.new app.prom";
 
 pub(super) const VERIFY: &str = "\
 Examples:

@@ -56,6 +56,12 @@ fn every_command_explains_itself_with_examples() {
 }
 
 #[test]
+fn an_example_is_on_one_line() {
+    let text = run(&["stat", "--help"], b"").good();
+    assert!(text.contains(" > app.prom.new && mv app.prom.new app.prom"), "{text}");
+}
+
+#[test]
 fn help_is_a_command_too() {
     for command in COMMANDS.iter().copied() {
         let text = run(&[&["help"], command].concat(), b"").good();
