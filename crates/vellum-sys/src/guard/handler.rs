@@ -12,8 +12,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
 use rustix::io::{self, Errno};
 
@@ -27,11 +26,15 @@ static PASSING: AtomicI32 = AtomicI32::new(0);
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
 /// Sets the handler where the signal has its default action; once.
+///
+/// Threads that come first do it side by side, to the same end. None waits for another: a child
+/// that was forked meanwhile would wait for ever.
 pub(super) fn set_where_default() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static IS_DECIDED: AtomicBool = AtomicBool::new(false);
+    if !IS_DECIDED.load(Ordering::Acquire) {
         let _ = set(is_default);
-    });
+        IS_DECIDED.store(true, Ordering::Release);
+    }
 }
 
 /// Sets the handler before that of the program, which gets every `SIGBUS` that is no fault of
@@ -43,8 +46,6 @@ pub fn chain() -> io::Result<()> {
 }
 
 fn set(may_set: impl Fn(&libc::sigaction) -> bool) -> io::Result<()> {
-    static SETTING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = SETTING.lock().unwrap_or_else(PoisonError::into_inner);
     let before = action_of(libc::SIGBUS)?;
     if before.sa_sigaction == ours() || !may_set(&before) {
         return Ok(());

@@ -62,5 +62,6 @@ pub(crate) const ROLES: &[Role] = &[
     ("execute another program", forks::execute_another_program),
     ("list descriptors", forks::list_descriptors),
     ("fork beside threads", forks::fork_beside_threads),
+    ("fork beside the first opening", forks::fork_beside_the_first_opening),
     ("append under signals", forks::append_under_signals),
 ];

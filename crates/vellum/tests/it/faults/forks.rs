@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use vellum::{Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child, command};
@@ -57,6 +58,46 @@ fn a_child_forked_beside_appending_threads_appends_at_once() {
         let expected = (0..FORKS).map(|index| format!("child {index}\n").into_bytes());
         assert!(of_children.cloned().eq(expected), "each child's record, once");
         assert_sound(&log);
+    }
+}
+
+/// Forks while another thread opens the first log of this process; each child opens one at once.
+pub(crate) fn fork_beside_the_first_opening(arguments: &[String]) {
+    let place = |name: String| Path::new(&arguments[0]).join(name);
+    let has_begun = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            has_begun.store(true, Ordering::SeqCst);
+            drop(Options::events().open(place("parent".into())).unwrap());
+        });
+        while !has_begun.load(Ordering::SeqCst) {
+            std::hint::spin_loop();
+        }
+        let children: Vec<i32> = (0..20)
+            .map(|index| {
+                fork::fork(|| {
+                    // Where one hangs, the others are not left behind.
+                    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+                    drop(Options::events().open(place(format!("child {index}"))).unwrap());
+                    0
+                })
+            })
+            .collect();
+        for child in children {
+            assert_eq!(fork::wait_patiently(child), Some(0), "a child opens a log");
+        }
+    });
+    child::say("done");
+}
+
+#[test]
+fn a_child_forked_beside_the_first_opening_opens_a_log_of_its_own() {
+    for _ in 0..20 {
+        let dir = memory_scratch();
+        let mut forker =
+            Child::start("fork beside the first opening", &[dir.path().to_str().unwrap()]);
+        forker.expect("done");
+        forker.finish_well();
     }
 }
 
