@@ -15,7 +15,7 @@
 //! reference handed out stays valid as long as the borrow of the `PerProcess`.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use rustix::io::{self, Errno};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
@@ -28,6 +28,26 @@ pub trait Inherit {
     /// it inherited, which is left alone afterwards: another thread of the parent may have been in
     /// the middle of changing it when the process was forked.
     fn disown(&self);
+}
+
+/// What a process has to do before it does something else; to do it again changes nothing.
+///
+/// Threads that come first do it side by side. A `Once` has them wait for each other, and a child
+/// that was forked meanwhile would wait for ever.
+pub(crate) struct AtLeastOnce(AtomicBool);
+
+impl AtLeastOnce {
+    pub(crate) const fn new() -> AtLeastOnce {
+        AtLeastOnce(AtomicBool::new(false))
+    }
+
+    /// Has `act` done when it returns.
+    pub(crate) fn ensure(&self, act: impl FnOnce()) {
+        if !self.0.load(Ordering::Acquire) {
+            act();
+            self.0.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// A value made once in each process.

@@ -10,11 +10,12 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::fs::{self, OFlags, SeekFrom};
 use rustix::io;
 
+use crate::fork::AtLeastOnce;
 use crate::{Dir, lock, process};
 
 /// A descriptor of a file that is used for locks alone, told from others by the open file's
@@ -80,15 +81,13 @@ impl Brief {
 
 /// Sees to it that a forked child closes its copy; returns where that is noted.
 fn note(fd: &OwnedFd) -> Option<&'static AtomicI32> {
-    static IS_SET: AtomicBool = AtomicBool::new(false);
-    // Nobody waits for another thread here: a child that was forked meanwhile would wait for ever.
-    // A handler that is there twice finds nothing left to close the second time.
-    if !IS_SET.load(Ordering::Acquire) {
+    static HANDLER: AtLeastOnce = AtLeastOnce::new();
+    // One that is there twice finds nothing left to close the second time.
+    HANDLER.ensure(|| {
         // SAFETY: the handler does what a child of a process with threads may do. Without it,
         // for want of memory, locks end when they are given up, as they do otherwise.
         unsafe { libc::pthread_atfork(None, None, Some(close_brief)) };
-        IS_SET.store(true, Ordering::Release);
-    }
+    });
     let number = fd.as_raw_fd();
     let is_free = |place: &&AtomicI32| {
         place.compare_exchange(-1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()

@@ -12,11 +12,12 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
 use rustix::io::{self, Errno};
 
 use super::table::{self, Entry};
+use crate::fork::AtLeastOnce;
 
 /// What was there before; null is the default action. Never freed: a handler may be reading it.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
@@ -25,16 +26,12 @@ static PASSING: AtomicI32 = AtomicI32::new(0);
 /// Bytes in a page; asked for before the handler is set.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
-/// Sets the handler where the signal has its default action; once.
-///
-/// Threads that come first do it side by side, to the same end. None waits for another: a child
-/// that was forked meanwhile would wait for ever.
+/// Sets the handler where the signal has its default action.
 pub(super) fn set_where_default() {
-    static IS_DECIDED: AtomicBool = AtomicBool::new(false);
-    if !IS_DECIDED.load(Ordering::Acquire) {
+    static HANDLER: AtLeastOnce = AtLeastOnce::new();
+    HANDLER.ensure(|| {
         let _ = set(is_default);
-        IS_DECIDED.store(true, Ordering::Release);
-    }
+    });
 }
 
 /// Sets the handler before that of the program, which gets every `SIGBUS` that is no fault of

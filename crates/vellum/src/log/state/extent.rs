@@ -20,5 +20,5 @@ pub(crate) fn bytes_between(core: &Core, from: Lsn, to: Lsn) -> Result<u64> {
         };
         end.min(to.get()).saturating_sub(file.first.max(from).get())
     };
-    Ok(files.iter().map(between).sum())
+    Ok(files[Listing::count_before(&files, from)..].iter().map(between).sum())
 }
