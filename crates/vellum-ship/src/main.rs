@@ -17,12 +17,9 @@ fn main() -> ExitCode {
 
 /// The exit code for errors of reading and of stores.
 fn code(error: &anyhow::Error) -> Option<u8> {
-    let is_damage = error.downcast_ref().is_some_and(ReadError::is_damage);
-    let of_store = error.chain().find_map(|cause| cause.downcast_ref::<StoreError>());
-    let is_wrong_url = of_store.is_some_and(|error| error.kind() == StoreErrorKind::WrongUrl);
-    match (is_damage, is_wrong_url) {
-        (true, _) => Some(DAMAGED),
-        (_, true) => Some(USAGE),
-        _ => None,
+    if error.downcast_ref().is_some_and(ReadError::is_damage) {
+        return Some(DAMAGED);
     }
+    let of_store = error.chain().find_map(|cause| cause.downcast_ref::<StoreError>());
+    of_store.is_some_and(|error| error.kind() == StoreErrorKind::WrongUrl).then_some(USAGE)
 }
