@@ -74,10 +74,7 @@ fn look(
     holds(&log, shape, ledger, keeps, what)
         .map_err(|fault| format!("{fault} (recovered: {recovery:?})"))?;
     // The mark of an image may be one that came later than those that were heard of.
-    if what == What::Log
-        && !ledger.marks.is_empty()
-        && !ledger.marks.contains(&log.checkpoint().lsn().get())
-    {
+    if what == What::Log && !ledger.marks.contains(&log.checkpoint().lsn().get()) {
         return Err(format!(
             "the checkpoint is {}, not of {:?}",
             log.checkpoint().lsn(),

@@ -78,7 +78,7 @@ impl<'a> Crew<'a> {
             heard: 0,
             heard_at: Instant::now(),
             stopped_at: 0,
-            ledger: Ledger::default(),
+            ledger: Ledger::of_new_log(),
             image: None,
             kills: 0,
             faults: Vec::new(),

@@ -6,7 +6,7 @@ use super::report::Report;
 use crate::payload::Payload;
 
 /// What has been reported so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     /// Records that were appended, by writer and number, and where.
     pub(crate) appended: BTreeMap<(char, u32), Appended>,
@@ -16,7 +16,8 @@ pub(crate) struct Ledger {
     pub(crate) trimmed: u64,
     /// Where a truncation began that was not reported to be done.
     pub(crate) cutting: Option<u64>,
-    /// Checkpoints that may be stored; if one was reported to be stored, that and later ones.
+    /// Checkpoints that may be stored: the newest one reported to be stored, or none at all (0),
+    /// and those begun later.
     pub(crate) marks: Vec<u64>,
     pub(crate) failures: Vec<Failure>,
 }
@@ -50,6 +51,17 @@ pub(crate) enum Keeps {
 }
 
 impl Ledger {
+    pub(crate) fn of_new_log() -> Ledger {
+        Ledger {
+            appended: BTreeMap::new(),
+            committed: 0,
+            trimmed: 0,
+            cutting: None,
+            marks: vec![0],
+            failures: Vec::new(),
+        }
+    }
+
     pub(crate) fn take(&mut self, side: char, report: Report) {
         match report {
             Report::Begun | Report::Opened | Report::Done => {}
@@ -98,5 +110,20 @@ impl Ledger {
     /// Whether the record was dropped, and must not be there.
     pub(crate) fn is_cut(&self, writer: char, number: u32) -> bool {
         self.appended.get(&(writer, number)).is_some_and(|record| record.is_cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_that_was_only_begun_may_be_stored_or_not() {
+        let mut ledger = Ledger::of_new_log();
+        ledger.take('a', Report::Marking(8));
+        assert_eq!(ledger.marks, [0, 8], "killed before it is stored");
+        ledger.take('a', Report::Marked(8));
+        ledger.take('a', Report::Marking(16));
+        assert_eq!(ledger.marks, [8, 16]);
     }
 }
