@@ -134,6 +134,9 @@ typedef enum {
     // Another machine, or another copy of the log, has taken over what this log is shipped to.
     // What was committed is committed here, and is not shipped.
     VELLUM_FENCED = 24,
+    // Another handle has the log open for writing, in this process or another, and one of the two
+    // wants to be the only one (VELLUM_EXCLUSIVE, VELLUM_KIND_WAL). The text names its process.
+    VELLUM_IN_USE = 25,
     // No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     // No error: it is on its way.
@@ -200,6 +203,15 @@ int vellum_last_error_errno(void);
 // time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
 // is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
 #define VELLUM_ENVELOPE 32
+
+// For vellum_options.flags: no other handle may have the log open for writing, in this process or
+// another. The second opener gets VELLUM_IN_USE, and the text names the first; its close or death
+// ends that. Readers and vellum ship come in. VELLUM_KIND_WAL means it without this flag.
+#define VELLUM_EXCLUSIVE 64
+
+// For vellum_options.flags: several processes append to this write-ahead log, and share the writes
+// of its commits. The other kinds mean it without this flag.
+#define VELLUM_SHARED 128
 
 // What a log is for. For vellum_options.kind.
 typedef enum {

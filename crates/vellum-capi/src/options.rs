@@ -26,6 +26,13 @@ pub const VELLUM_NO_ADVICE: u32 = 8;
 /// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
 /// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
 pub const VELLUM_ENVELOPE: u32 = 32;
+/// For vellum_options.flags: no other handle may have the log open for writing, in this process or
+/// another. The second opener gets VELLUM_IN_USE, and the text names the first; its close or death
+/// ends that. Readers and vellum ship come in. VELLUM_KIND_WAL means it without this flag.
+pub const VELLUM_EXCLUSIVE: u32 = 64;
+/// For vellum_options.flags: several processes append to this write-ahead log, and share the writes
+/// of its commits. The other kinds mean it without this flag.
+pub const VELLUM_SHARED: u32 = 128;
 
 /// What a log is for. For vellum_options.kind.
 #[repr(C)]
@@ -271,7 +278,13 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
         | VELLUM_CREATE_NEW
         | VELLUM_OPEN_READ_ONLY
         | VELLUM_NO_ADVICE
-        | VELLUM_ENVELOPE;
+        | VELLUM_ENVELOPE
+        | VELLUM_EXCLUSIVE
+        | VELLUM_SHARED;
+    let says_both = VELLUM_EXCLUSIVE | VELLUM_SHARED;
+    if asked.flags & says_both == says_both {
+        return Err(unknown("flags", asked.flags));
+    }
     if asked.flags & !KNOWN == 0 {
         return Ok(());
     }
@@ -288,12 +301,15 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
             (false, false) => Create::IfMissing,
         })
         .read_only(has(VELLUM_OPEN_READ_ONLY))
-        .on_full(match asked.on_full {
+        .tuning(Tuning::new().on_full(match asked.on_full {
             0 => OnFull::Error,
             1 => OnFull::Block,
             2 => OnFull::Drop,
             other => return Err(unknown("on_full", other)),
-        });
+        }));
+    if has(VELLUM_EXCLUSIVE) || has(VELLUM_SHARED) {
+        options = options.exclusive(has(VELLUM_EXCLUSIVE));
+    }
     if !has(VELLUM_NO_ADVICE) {
         options = options.tuning(Tuning::new().advice_from(vellum_advice::nearest));
     }

@@ -63,6 +63,9 @@ pub enum vellum_status {
     /// Another machine, or another copy of the log, has taken over what this log is shipped to.
     /// What was committed is committed here, and is not shipped.
     VELLUM_FENCED = 24,
+    /// Another handle has the log open for writing, in this process or another, and one of the two
+    /// wants to be the only one (VELLUM_EXCLUSIVE, VELLUM_KIND_WAL). The text names its process.
+    VELLUM_IN_USE = 25,
     /// No error: there is nothing more, or nothing more yet.
     VELLUM_END = 100,
     /// No error: it is on its way.
@@ -108,6 +111,7 @@ fn meaning(status: c_int) -> &'static CStr {
         22 => c"position of another log",
         23 => c"no process ships the log",
         24 => c"shipping taken over by another",
+        25 => c"open for writing elsewhere",
         100 => c"nothing more",
         101 => c"on its way",
         110 => c"invalid argument",
@@ -150,6 +154,7 @@ mod tests {
             (VELLUM_OTHER_LOG, ErrorKind::OtherLog),
             (VELLUM_NO_SHIPPER, ErrorKind::NoShipper),
             (VELLUM_FENCED, ErrorKind::Fenced),
+            (VELLUM_IN_USE, ErrorKind::InUse),
         ];
         for (status, kind) in pairs {
             assert_eq!(status as u32, kind as u32, "{status:?}");

@@ -39,7 +39,8 @@ use crate::stat;
 /// `compress`. Times are seconds or `timedelta`; 0 is no limit. `retain_bytes` and `retain_age` are
 /// for framed logs too.
 ///
-/// Of this process alone: `create`, `create_new`, `read_only`, `advice`, `prefault_bytes`,
+/// Of this process alone: `create`, `create_new`, `read_only`, `exclusive` (nobody else has the log
+/// open for writing; the default of `kind="wal"`), `advice`, `prefault_bytes`,
 /// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged
 /// logs `staged_segments_max` and `on_stage_full` ("commit" or "error" when so many segments hold
 /// records that are not durable). `checkpoint_after_bytes`: bytes of log behind the checkpoint
@@ -120,7 +121,7 @@ impl Log {
             preallocate=None, mode=None, application_tag=None, envelope=None, \
             rotate_bytes=None, rotate_every=None, rotate_offset=None, retain_bytes=None, \
             retain_age=None, retain_files=None, compress=None, create=True, \
-            create_new=False, read_only=False, advice=True, \
+            create_new=False, read_only=False, exclusive=None, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
             on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
     )]
@@ -139,9 +140,9 @@ impl Log {
     #[pyo3(
         signature = (path, **given),
         text_signature = "(path, *, segment_capacity_bytes=None, preallocate=None, mode=None, \
-            envelope=None, create=True, create_new=False, read_only=False, advice=True, prefault_bytes=None, \
-            mapped_bytes_max=None, staged_segments_max=None, on_stage_full=None, on_full=None, \
-            timeout=None, checkpoint_after_bytes=None)"
+            envelope=None, create=True, create_new=False, read_only=False, exclusive=None, \
+            advice=True, prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
+            on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
     )]
     fn wal<'py>(
         class: &Bound<'py, PyType>,

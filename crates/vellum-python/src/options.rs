@@ -92,7 +92,7 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "kind" | "advice" | "create" | "create_new" => options,
         "fill" => options.tuning(Tuning::new().fill(named(value)?)),
         "preallocate" => options.tuning(Tuning::new().preallocate(named(value)?)),
-        "on_full" => options.on_full(named(value)?),
+        "on_full" => options.tuning(Tuning::new().on_full(named(value)?)),
         "timeout" => options.timeout(span(name, value)?),
         "on_stage_full" => options.tuning(Tuning::new().on_stage_full(named(value)?)),
         "staged_segments_max" => {
@@ -110,6 +110,7 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "mapped_bytes_max" => options.tuning(Tuning::new().mapped_bytes_max(count(name, value)?)),
         "mode" => options.mode(value.extract()?),
         "read_only" => options.read_only(value.extract()?),
+        "exclusive" => options.exclusive(value.extract()?),
         _ => return with_policy(options, name, value),
     })
 }

@@ -19,7 +19,9 @@ LIMIT = 4096
 
 
 def small(path: str) -> Log:
-    return Log.wal(path, segment_capacity_bytes=16384, checkpoint_after_bytes=LIMIT)
+    return Log.wal(
+        path, exclusive=False, segment_capacity_bytes=16384, checkpoint_after_bytes=LIMIT
+    )
 
 
 def is_readable(event: CheckpointEvent) -> bool:
@@ -50,6 +52,15 @@ def test_a_checkpoint_is_due_after_so_many_bytes(path: str) -> None:
         fill(log)
         copy = pickle.loads(pickle.dumps(log))
         assert copy.checkpoint_due, "a copy in another process has the same limit"
+
+
+def test_a_log_has_one_owner(path: str) -> None:
+    with Log.wal(path):
+        for options in ({"kind": "wal"}, {}):
+            with pytest.raises(vellum_log.InUse, match=str(os.getpid())):
+                Log(path, **options)
+        assert Log(path, read_only=True).begin > 0
+    Log.wal(path, exclusive=False).append(b"shared")
 
 
 def test_an_event_says_that_a_checkpoint_is_due(path: str) -> None:

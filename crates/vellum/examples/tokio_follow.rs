@@ -47,7 +47,7 @@ async fn ship(log: &Log, count: u32) -> vellum::Result<Lsn> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
-    let log = Options::wal().open(dir.path().join("orders.wal"))?;
+    let log = Options::wal().exclusive(false).open(dir.path().join("orders.wal"))?;
     let writer = log.reopen()?;
     let committing = std::thread::spawn(move || {
         (0..10).try_for_each(|n| writer.append_durable(format!("order {n}").as_bytes()).map(drop))

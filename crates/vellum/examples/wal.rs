@@ -5,7 +5,6 @@
 //! process; the directory holds
 //!
 //! ```text
-//! lock        keeps a second process out (a child between `fork` and `exec` has it for a moment)
 //! log/        the log: a record for each transaction
 //! snapshot    the map as it was at some position of the log, and that position
 //! ```
@@ -21,7 +20,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, io, thread};
 
-use rustix::fs::{FlockOperation, flock};
 use vellum::{Log, Lsn, Options, Tuning};
 
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -36,7 +34,6 @@ pub(crate) struct Map {
     data: Mutex<Data>,
     /// Held while a checkpoint is made.
     checkpoint: Mutex<()>,
-    _lock: File,
 }
 
 struct Data {
@@ -49,11 +46,9 @@ impl Map {
     /// Opens the map in `dir`. `options` are those of its log.
     pub(crate) fn open(dir: &Path, options: &Options) -> Result<Map> {
         fs::create_dir_all(dir)?;
-        let lock = File::create(dir.join("lock"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        let (from, mut pairs) = load_snapshot(dir)?.unwrap_or((Lsn::ZERO, Pairs::new()));
-        // After a power cut, this cuts off what is torn.
+        // This keeps a second process out, and cuts off what a power cut has torn.
         let log = options.open(dir.join("log"))?;
+        let (from, mut pairs) = load_snapshot(dir)?.unwrap_or((Lsn::ZERO, Pairs::new()));
         if from < log.checkpoint().lsn() {
             // Without this check, a lost snapshot would look like an empty map.
             return Err("the snapshot is missing, or older than the log's checkpoint".into());
@@ -63,7 +58,7 @@ impl Map {
         // the map shows them, so no power cut may take them back.
         log.sync()?;
         let data = Mutex::new(Data { pairs, newest: Lsn::ZERO });
-        Ok(Map { dir: dir.to_path_buf(), log, data, checkpoint: Mutex::new(()), _lock: lock })
+        Ok(Map { dir: dir.to_path_buf(), log, data, checkpoint: Mutex::new(()) })
     }
 
     /// Makes all `changes` or none. When it returns, they survive a power cut.

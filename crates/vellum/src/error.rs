@@ -82,6 +82,10 @@ pub enum ErrorKind {
     /// Another machine, or another copy of the log, has taken over what this log is shipped to.
     /// What was committed is committed here, and is not shipped.
     Fenced = 24,
+    /// Another process, or another handle of this one, has the log open for writing, and one of the
+    /// two wants to be the only one ([`Options::exclusive`](crate::Options::exclusive)). The text
+    /// names it. Nothing was changed.
+    InUse = 25,
 }
 
 /// No space, which may come: a limit on the size of files (`FBIG`) does not pass.
@@ -333,7 +337,7 @@ impl From<Error> for std::io::Error {
             ErrorKind::Unsupported => Std::Unsupported,
             ErrorKind::InvalidOption | ErrorKind::RecordTooLarge => Std::InvalidInput,
             ErrorKind::Corrupt | ErrorKind::Incompatible => Std::InvalidData,
-            ErrorKind::Busy => Std::ResourceBusy,
+            ErrorKind::Busy | ErrorKind::InUse => Std::ResourceBusy,
             ErrorKind::TimedOut => Std::TimedOut,
             _ => Std::Other,
         };

@@ -86,7 +86,7 @@ pub mod stat {
 pub mod ship {
     pub use crate::log::{
         Decoder, FileName, LogShape, Piece, PieceSegment, RestoreOptions, Restorer, Ship,
-        ShipCounters, ShipFault, ShipState, ShipStatus, Shipper,
+        ShipCounters, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
     };
 }
 

@@ -36,7 +36,7 @@ use crate::log::Buffer;
 ///
 /// A message that cannot be appended is lost: the first one in a row is told of on standard error,
 /// and [`lost`](Logger::lost) counts them. What happens on a full disk can be chosen:
-/// [`Options::on_full`](crate::Options::on_full). Where the log is removed or moved, messages go to
+/// [`Tuning::on_full`](crate::Tuning::on_full). Where the log is removed or moved, messages go to
 /// a new one at its path within a second, as by [`Log::reopen`].
 #[derive(Debug)]
 pub struct Logger {

@@ -31,7 +31,7 @@ use crate::log::Buffer;
 ///
 /// An event that cannot be appended is lost: the first one in a row is told of on standard error,
 /// and [`lost`](LogWriter::lost) counts them. What happens on a full disk can be chosen:
-/// [`Options::on_full`](crate::Options::on_full). Where the log is removed or moved, events go to a
+/// [`Tuning::on_full`](crate::Tuning::on_full). Where the log is removed or moved, events go to a
 /// new one at its path within a second, as by [`Log::reopen`].
 ///
 /// # Cost

@@ -98,6 +98,7 @@ pub fn commit_paths(dir: &Path, safe_block_bytes: u64) -> Result<CommitPaths> {
 pub(super) fn in_directory(dir: &Path) -> Result<CommitPaths> {
     let home = tempfile::tempdir_in(dir).context(|| format!("make one in {}", dir.display()))?;
     let log = Options::wal()
+        .exclusive(false)
         .tuning(Tuning::new().segment_capacity_bytes(64 << 10))
         .open(home.path().join("log"));
     let state = log.and_then(|log| log.stat());

@@ -42,6 +42,10 @@ pub(crate) struct PolicyArgs {
     /// name it (this process alone, not stored) [default: wait for as long as it lives]
     #[arg(long, value_name = "SPAN", value_parser = values::millis)]
     pub(crate) timeout: Option<Duration>,
+    /// Fail if another process has the log open for writing, and keep others from opening it (this
+    /// process alone, not stored)
+    #[arg(long)]
+    pub(crate) exclusive: bool,
 }
 
 impl PolicyArgs {

@@ -8,7 +8,7 @@ use vellum::{Cursor, CursorHold, Log, LogId, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::open::{open_to_read, open_to_write};
+use super::open::{open_beside, open_to_read};
 use crate::args::{CursorArgs, Position};
 use crate::table::{ALERT, Align, Table, age, bytes, lines};
 
@@ -19,7 +19,7 @@ pub(super) fn run(args: &CursorArgs) -> Result<Outcome> {
     if let Some(name) = &args.name
         && (args.set.is_some() || args.hold || args.no_hold || args.delete)
     {
-        return change(&open_to_write(&args.log)?, name, args);
+        return change(&open_beside(&args.log)?, name, args);
     }
     show(&open_to_read(&args.log)?, args)
 }

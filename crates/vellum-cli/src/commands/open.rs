@@ -61,7 +61,8 @@ pub(super) fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options 
     if let Some(timeout) = policy.timeout {
         options = options.timeout(timeout);
     }
-    options.on_full(policy.on_full.unwrap_or_default())
+    let on_full = policy.on_full.unwrap_or_default();
+    options.exclusive(policy.exclusive).tuning(Tuning::new().on_full(on_full))
 }
 
 /// With what the nearest `vellum.toml` says of a new log.
@@ -102,6 +103,11 @@ pub(super) fn is_filler(line: &[u8]) -> bool {
 /// Opens a log that exists, to change it.
 pub(super) fn open_to_write(path: &Path) -> Result<Log> {
     Ok(Options::default().create(Create::Never).open(path)?)
+}
+
+/// Opens a log that exists to keep a cursor in it, beside a process that has it for itself.
+pub(super) fn open_beside(path: &Path) -> Result<Log> {
+    Ok(vellum::ship::open(path)?)
 }
 
 /// Opens a log that exists, to look at it.

@@ -37,6 +37,7 @@ class ErrorKind(enum.IntEnum):
     OTHER_LOG = 22
     NO_SHIPPER = 23
     FENCED = 24
+    IN_USE = 25
 
 
 class Error(OSError):
@@ -218,13 +219,20 @@ class Fenced(Error):
     kind = ErrorKind.FENCED
 
 
+class InUse(Error):
+    """Another process has the log open for writing, or another `Log` of this one, and one of the
+    two wants to be the only one (`exclusive`). The text names the process."""
+
+    kind = ErrorKind.IN_USE
+
+
 _BY_KIND: dict[int, type[Error]] = {
     error.kind: error
     for error in (
         Io, NoSpace, NotFound, AlreadyExists, PermissionDenied, ReadOnly, Unsupported,
         InvalidOption, RecordTooLarge, TooManyParticipants, Trimmed, OutOfRange, Corrupt,
         Incompatible, Exhausted, Abandoned, Busy, Poisoned, TimedOut, Removed,
-        Rewound, OtherLog, NoShipper, Fenced,
+        Rewound, OtherLog, NoShipper, Fenced, InUse,
     )
 }  # fmt: skip
 

@@ -188,7 +188,7 @@ impl Place {
         // Somebody may have made one of this name before, with links in it.
         std::fs::create_dir(&dir)?;
         std::fs::create_dir(dir.join("store"))?;
-        Options::wal().open(dir.join("log"))?;
+        Options::wal().exclusive(false).open(dir.join("log"))?;
         Ok(Place { dir, acknowledged: Mutex::default() })
     }
 

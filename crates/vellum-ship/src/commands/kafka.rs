@@ -4,7 +4,6 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
-use vellum::Options;
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_ship::kafka::{self, Config, Event, SendError, SendOptions, Target};
 
@@ -22,7 +21,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     let variables = variables
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let config = Config::new(variables, &args.kafka_config).map_err(usage)?;
-    let log = Options::default().create(Create::Never).open(&args.log)?;
+    let log = vellum::ship::open(&args.log)?;
     let options = SendOptions {
         once: args.once,
         interval: args.interval,

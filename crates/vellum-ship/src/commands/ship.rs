@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
-use vellum::{Create, Options};
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::stdio;
 use vellum_command::values::{bytes, short_span};
@@ -87,7 +86,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     if args.partition.is_some() || !args.kafka_config.is_empty() {
         return Err(BadValue("--partition and --kafka-config are for kafka://".into()).into());
     }
-    let log = Options::default().create(Create::Never).open(&args.log)?;
+    let log = vellum::ship::open(&args.log)?;
     if args.detach {
         return detach(&log);
     }

@@ -347,7 +347,7 @@ impl Case {
                     .segment_capacity_bytes(self.operation.segment_capacity())
                     .preallocate(self.preallocate),
             )
-            .on_full(self.operation.on_full())
+            .tuning(Tuning::new().on_full(self.operation.on_full()))
             .envelope(self.envelope);
         let options = match self.operation {
             Operation::CommitByFlush => options.tuning(Tuning::new().commit_path(BY_FLUSH)),

@@ -15,7 +15,7 @@ pub(super) fn open(args: &Args) -> vellum::Result<Log> {
     let new = match args.shape.layout {
         // The staged way is for framed logs.
         Some(Layout::Text) => as_it_is,
-        _ => Options::wal(),
+        _ => Options::wal().exclusive(false),
     };
     asked(new, args).open(&args.log)
 }

@@ -53,7 +53,7 @@ impl Shape {
     fn unsized_options(self) -> Options {
         let filled = |options: Options, fill| options.tuning(Tuning::new().fill(fill));
         match self {
-            Shape::Wal => Options::wal(),
+            Shape::Wal => Options::wal().exclusive(false),
             Shape::Mapped => filled(Options::events(), Fill::Mapped),
             Shape::Pwrite => filled(Options::events(), Fill::Pwrite),
             Shape::Text => filled(Options::mapped_text(), Fill::Mapped),

@@ -13,13 +13,11 @@
 //! | state | 2, vote, last purged id, committed id; each 0, or 1 and its numbers |
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use rustix::fs::{FlockOperation, flock};
 use vellum::{Log, Lsn, Options};
 
 /// Which entry: the term of its leader, the leader, the index. Implementations that have one leader
@@ -59,7 +57,6 @@ pub(crate) struct State {
 pub(crate) struct RaftLog {
     log: Log,
     index: RwLock<Index>,
-    _lock: File,
 }
 
 /// Where the entries are: one after the other, without a gap.
@@ -79,14 +76,12 @@ impl RaftLog {
     /// Opens the log in `dir`, which is created if it is not there.
     pub(crate) fn open(dir: &Path, options: &Options) -> Result<RaftLog> {
         std::fs::create_dir_all(dir)?;
-        let lock = File::create(dir.join("lock"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         let log = options.open(dir.join("log"))?;
         let index = recover(&log)?;
         // A killed process may have left records that are not durable. The node is going to tell
         // others of them.
         log.sync()?;
-        Ok(RaftLog { log, index: RwLock::new(index), _lock: lock })
+        Ok(RaftLog { log, index: RwLock::new(index) })
     }
 
     /// Appends entries; what was there from the index of the first on is replaced. Entries up to

@@ -32,7 +32,7 @@ pub use commit::checkpoint::CheckpointEvent;
 pub use commit::commit_path::CommitPathStat;
 pub use commit::committer::{Committer, Completion};
 pub use interface::commit::Checkpoint;
-pub use interface::ship::Ship;
+pub use interface::ship::{Ship, open as open_to_ship};
 pub use keep::cursors::cursor::{Cursor, CursorHold};
 pub use keep::cursors::stat::CursorStat;
 pub use keep::trim::TrimReport;

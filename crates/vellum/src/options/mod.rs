@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::Result;
 use crate::options::choice::{Create, Fill, Layout, Preallocate};
 use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse, invalid};
-use crate::options::policy::{OnFull, PolicyUpdate};
+use crate::options::policy::PolicyUpdate;
 use crate::options::tuning::Tuning;
 
 /// How to open a log: a builder. It begins with the kind of the log:
@@ -57,8 +57,10 @@ pub struct Options {
     /// Does not make the file `lock` either, which somebody may be removing.
     pub(crate) needs_lock: bool,
     pub(crate) read_only: bool,
+    pub(crate) exclusive: bool,
+    /// Opens the log beside an exclusive owner, and appends nothing.
+    pub(crate) is_companion: bool,
     pub(crate) policy: PolicyUpdate,
-    pub(crate) on_full: OnFull,
     pub(crate) timeout: Option<Duration>,
     pub(crate) application_tag: Option<u64>,
     pub(crate) envelope: Option<bool>,
@@ -69,9 +71,10 @@ impl Options {
     /// written with zeros ahead of need and recycled when they are trimmed.
     ///
     /// Where a measurement advises another way to fill for such logs, that one is taken, unless
-    /// [`Tuning::fill`] says which; an existing framed log is taken with the one it has.
+    /// [`Tuning::fill`] says which; an existing framed log is taken with the one it has. No other
+    /// handle has the log open for writing ([`exclusive`](Options::exclusive)).
     pub fn wal() -> Options {
-        Options::of(Layout::Framed, Some(Fill::Staged))
+        Options::of(Layout::Framed, Some(Fill::Staged)).exclusive(true)
     }
 
     /// Options for a log of records at the speed of memory: framed and [`Fill::Mapped`] where
@@ -162,6 +165,24 @@ impl Options {
     /// Whether to open for reading only, which needs no more than read permission. Default: no.
     pub fn read_only(mut self, read_only: bool) -> Options {
         self.read_only = read_only;
+        self
+    }
+
+    /// Whether this is the only handle that has the log open for writing. Default: yes for
+    /// [`wal`](Options::wal), no for others.
+    ///
+    /// A database keeps what is in its log in the memory of one process. A second process that
+    /// appended to the log would mix its records with the first one's, and neither would notice.
+    /// With `exclusive` the second opener gets [`InUse`](crate::ErrorKind::InUse), which names the
+    /// process of the first. So does an exclusive opener of a log that others have open for
+    /// writing. It ends when the owner closes the log or dies. Readers come in at any time, and
+    /// programs that ship ([`ship::open`](crate::ship::open)).
+    ///
+    /// Processes that append to one write-ahead log, and share the writes of its commits, open it
+    /// with `exclusive(false)`. Threads share a [`Log`](crate::Log). A child that was forked by the
+    /// owner gets the error at its first append while the owner lives. Of no effect for a reader.
+    pub fn exclusive(mut self, exclusive: bool) -> Options {
+        self.exclusive = exclusive;
         self
     }
 

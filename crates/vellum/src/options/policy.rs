@@ -9,7 +9,7 @@ use crate::options::limits::invalid;
 use crate::{Error, ErrorKind, Result};
 
 /// What an append does when there is no space for its record:
-/// [`Options::on_full`](crate::Options::on_full).
+/// [`Tuning::on_full`](crate::Tuning::on_full).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnFull {

@@ -96,17 +96,6 @@ impl Options {
         self
     }
 
-    /// What this process's appends do when there is no space. Default: [`OnFull::Error`].
-    ///
-    /// [`OnFull::Drop`] is for text logs, and for [`append`](crate::Log::append) and
-    /// [`append_vectored`](crate::Log::append_vectored) alone: a reservation or a batch gets the
-    /// error. Space is that of the filesystem and of quotas; a limit on the size of the process's
-    /// files stays an error.
-    pub fn on_full(mut self, on_full: OnFull) -> Options {
-        self.on_full = on_full;
-        self
-    }
-
     /// Refuses what only text logs can do for a log of another layout.
     pub(crate) fn check_layout(&self, layout: Layout, dir: &Path) -> Result<()> {
         let message = if layout == Layout::Text {
@@ -117,7 +106,7 @@ impl Options {
                  framed: leave out \0{}\0, or create it with \0layout\0 text",
                 self.policy.for_text_alone().names().join("\0 and \0")
             )
-        } else if self.on_full == OnFull::Drop {
+        } else if self.tuning.on_full == Some(OnFull::Drop) {
             "a framed log drops no records, because nothing in it would tell of them; choose \
              \0on_full\0 error or block"
                 .into()

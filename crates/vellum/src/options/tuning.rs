@@ -3,6 +3,7 @@
 use crate::options::advice::AdviceSource;
 use crate::options::choice::{Fill, OnStageFull, Preallocate};
 use crate::options::commit_path::CommitPath;
+use crate::options::policy::OnFull;
 
 /// How fast a log is, and how much memory and disk it uses: a builder, for
 /// [`Options::tuning`](crate::Options::tuning).
@@ -29,6 +30,7 @@ pub struct Tuning {
     pub(crate) mapped_bytes_max: Option<u64>,
     pub(crate) staged_segments_max: Option<u64>,
     pub(crate) on_stage_full: Option<OnStageFull>,
+    pub(crate) on_full: Option<OnFull>,
     pub(crate) commit_path: Option<CommitPath>,
     pub(crate) checkpoint_after_bytes: Option<u64>,
     pub(crate) advice_from: Option<AdviceSource>,
@@ -100,6 +102,17 @@ impl Tuning {
         self
     }
 
+    /// What this process's appends do when there is no space. Default: [`OnFull::Error`].
+    ///
+    /// [`OnFull::Drop`] is for text logs, and for [`append`](crate::Log::append) and
+    /// [`append_vectored`](crate::Log::append_vectored) alone: a reservation or a batch gets the
+    /// error. Space is that of the filesystem and of quotas; a limit on the size of the process's
+    /// files stays an error.
+    pub fn on_full(mut self, on_full: OnFull) -> Tuning {
+        self.on_full = Some(on_full);
+        self
+    }
+
     /// How this process brings commit groups to the device, in a [staged](Fill::Staged) log.
     /// Default: what was stored for this device
     /// ([`CommitPath::store_chosen`](crate::CommitPath::store_chosen)), and else what is known of
@@ -156,6 +169,7 @@ impl Tuning {
             mapped_bytes_max: self.mapped_bytes_max.or(other.mapped_bytes_max),
             staged_segments_max: self.staged_segments_max.or(other.staged_segments_max),
             on_stage_full: self.on_stage_full.or(other.on_stage_full),
+            on_full: self.on_full.or(other.on_full),
             commit_path: self.commit_path.or(other.commit_path),
             checkpoint_after_bytes: self.checkpoint_after_bytes.or(other.checkpoint_after_bytes),
             advice_from: self.advice_from.or(other.advice_from),

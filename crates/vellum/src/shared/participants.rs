@@ -68,6 +68,30 @@ impl Owner {
     }
 }
 
+/// Whom a participant lets append beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Claim {
+    #[default]
+    Everybody = 0,
+    Nobody = 1,
+    /// It appends nothing itself, and so is in nobody's way.
+    IsNotAsked = 2,
+}
+
+impl Claim {
+    fn from_word(word: u64) -> Claim {
+        let claims = [Claim::Nobody, Claim::IsNotAsked];
+        claims.into_iter().find(|claim| *claim as u64 == word).unwrap_or_default()
+    }
+
+    /// Whether one of the two keeps the other out.
+    fn excludes(self, other: Claim) -> bool {
+        let has_company = self != Claim::IsNotAsked && other != Claim::IsNotAsked;
+        has_company && (self == Claim::Nobody || other == Claim::Nobody)
+    }
+}
+
 /// Tells the living from the dead.
 pub(crate) trait Liveness {
     /// Whether the participant with this identity may still act. Never false for a living one.
@@ -164,10 +188,31 @@ pub(crate) fn incarnation(place: &ParticipantWords) -> Incarnation {
     }
 }
 
+/// The living participant that keeps a process with this claim out, and its claim. The caller is in
+/// the gate, and asks through an open file of its own.
+pub(crate) fn in_the_way(
+    words: &Words,
+    lock_file: &OwnedFd,
+    claim: Claim,
+) -> Option<(Incarnation, Claim)> {
+    // Nobody is the caller: another handle of its process is another participant.
+    let who = LockLiveness { words, lock_file, me: Owner::GIVEN_UP };
+    let claims = attached(words).map(|(owner, place)| {
+        (owner, place, Claim::from_word(place.claim.load(Ordering::Relaxed)))
+    });
+    let mut excluded = claims.filter(|(_, _, other)| claim.excludes(*other));
+    let found = excluded.find(|(owner, ..)| who.is_alive(*owner));
+    found.map(|(_, place, other)| (incarnation(place), other))
+}
+
 /// Takes a free place for the calling process, or `None` where all are held.
 ///
 /// `lock_file` is opened by the caller for this purpose alone: its locks are the process's life.
-pub(crate) fn attach(words: &Words, lock_file: &OwnedFd) -> io::Result<Option<Owner>> {
+pub(crate) fn attach(
+    words: &Words,
+    lock_file: &OwnedFd,
+    claim: Claim,
+) -> io::Result<Option<Owner>> {
     for (index, place) in words.participants.iter().enumerate() {
         if !lock::try_lock(lock_file, PARTICIPANT_BYTE + index as u64, Kind::Exclusive)? {
             continue;
@@ -176,6 +221,7 @@ pub(crate) fn attach(words: &Words, lock_file: &OwnedFd) -> io::Result<Option<Ow
         place.pid.store(u64::from(me.pid), Ordering::Relaxed);
         place.start_ticks.store(me.start_ticks, Ordering::Relaxed);
         place.namespace.store(me.namespace, Ordering::Relaxed);
+        place.claim.store(claim as u64, Ordering::Relaxed);
         // The next odd number: a place left by death is odd, a place left by detaching even.
         let generation = place.generation.load(Ordering::Relaxed).wrapping_add(1) | 1;
         let generation = generation & (u64::MAX >> 10);

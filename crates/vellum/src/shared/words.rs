@@ -388,6 +388,8 @@ pub(crate) struct ParticipantWords {
     pub(super) pid: AtomicU64,
     pub(super) start_ticks: AtomicU64,
     pub(super) namespace: AtomicU64,
+    /// A [`Claim`](super::participants::Claim).
+    pub(super) claim: AtomicU64,
 }
 
 /// An append in flight.

@@ -62,7 +62,7 @@ pub(crate) fn kinds() -> [Options; 5] {
 
 /// A small log that stages its records.
 fn staged() -> Options {
-    Options::wal().tuning(Tuning::new().segment_capacity_bytes(16384))
+    Options::wal().exclusive(false).tuning(Tuning::new().segment_capacity_bytes(16384))
 }
 
 /// The files of a log as they are now, as another boot would find them: without the stage, which

@@ -6,6 +6,7 @@ mod deadlines;
 mod holds;
 mod inheritance;
 mod liveness;
+mod owning;
 mod stopped;
 
 use crate::support::child::Role;
@@ -27,6 +28,10 @@ pub(crate) const ROLES: &[Role] = &[
     ("own every slot", liveness::own_every_slot),
     ("commit without end", holds::commit_without_end),
     ("stay in the gate", holds::stay_in_the_gate),
+    ("own a log", owning::own_a_log),
+    ("share a log", owning::share_a_log),
+    ("own a log and fork", owning::own_a_log_and_fork),
+    ("own a log beside a child", owning::own_a_log_beside_a_child),
     ("hold a reservation", stopped::hold_a_reservation),
     ("append on command", stopped::append_on_command),
 ];

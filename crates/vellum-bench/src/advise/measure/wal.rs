@@ -73,7 +73,7 @@ impl WalField {
             return Err(Error::no_space("there is too little space for logs that commit"));
         }
         let several = u32::try_from(2 * cores).unwrap_or(u32::MAX).clamp(2, 4);
-        let default = Default::of(&dir, &Options::wal())?;
+        let default = Default::of(&dir, &Options::wal().exclusive(false))?;
         let segment_bytes = segment_bytes.min(usual);
         let ways = default.and(&OTHERS);
         let log = |(index, way): (usize, &LogWay)| {
@@ -97,7 +97,9 @@ impl WalField {
 }
 
 fn options(way: LogWay, segment_bytes: u64) -> Options {
-    way.on(Options::wal().tuning(Tuning::new().segment_capacity_bytes(segment_bytes)))
+    way.on(Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().segment_capacity_bytes(segment_bytes)))
 }
 
 impl Field for WalField {

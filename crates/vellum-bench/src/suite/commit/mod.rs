@@ -117,7 +117,7 @@ pub struct Config {
     pub slice: Duration,
     /// The options of the Vellum logs; the default is [`vellum::Options::wal`], whatever is advised
     /// for the directory.
-    #[arg(skip = vellum::Options::wal())]
+    #[arg(skip = vellum::Options::wal().exclusive(false))]
     pub vellum: vellum::Options,
     /// No single round may take longer; the default is a minute. Then its processes are killed and
     /// the case has failed.

@@ -56,7 +56,9 @@ impl Channel {
         let medium = match way {
             LatencyWay::VellumFramed => Some(WayName::VellumFramed.way(options)),
             LatencyWay::VellumText => Some(WayName::VellumText.way(options)),
-            LatencyWay::VellumWal => Some(WayName::VellumFramed.way(&Options::wal())),
+            LatencyWay::VellumWal => {
+                Some(WayName::VellumFramed.way(&Options::wal().exclusive(false)))
+            }
             LatencyWay::Write | LatencyWay::WriteFdatasync => Some(WayName::Write.way(options)),
             LatencyWay::Writev => Some(WayName::Writev.way(options)),
             LatencyWay::Pipe => None,
@@ -106,7 +108,11 @@ impl Channel {
     }
 
     fn open_wal(&self) -> Result<Log> {
-        Options::wal().create(Create::Never).open(&self.dir).map_err(|error| failed(&error))
+        Options::wal()
+            .exclusive(false)
+            .create(Create::Never)
+            .open(&self.dir)
+            .map_err(|error| failed(&error))
     }
 
     fn log_reader(&self, layout: Layout) -> Result<Box<dyn Follower>> {

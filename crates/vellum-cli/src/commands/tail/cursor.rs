@@ -15,14 +15,14 @@ use vellum_command::stdio::{self, is_output_closed};
 
 use crate::args::{CatArgs, Position, TailArgs};
 use crate::commands::cat::{self, LOOK_AT_OUTPUT};
-use crate::commands::open::open_to_write;
+use crate::commands::open::open_beside;
 
 /// Bytes of log after which the cursor moves although more is there to print.
 const MOVE_EVERY_BYTES: u64 = 1 << 20;
 
 /// Prints what is behind the cursor, and follows it if that is asked for.
 pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
-    let log = open_to_write(&args.log)?;
+    let log = open_beside(&args.log)?;
     let cursor = Arc::new(log.cursor(name, Lsn::ZERO)?);
     cursor.own()?;
     let position = cursor.position()?;

@@ -15,7 +15,7 @@ impl Log {
     /// # Errors
     ///
     /// [`NoSpace`](crate::ErrorKind::NoSpace) on a full disk, unless
-    /// [`Options::on_full`](crate::Options::on_full) says otherwise, and
+    /// [`Tuning::on_full`](crate::Tuning::on_full) says otherwise, and
     /// [`RecordTooLarge`](crate::ErrorKind::RecordTooLarge) for more than 4 GiB − 1, both before
     /// anything is reserved, and so is [`TimedOut`](crate::ErrorKind::TimedOut) with
     /// [`Options::timeout`](crate::Options::timeout); [`Removed`](crate::ErrorKind::Removed)

@@ -1,5 +1,6 @@
 //! `Log`: what has to do with shipping.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,23 @@ use crate::log::ship;
 use crate::log::state::core::Core;
 use crate::log::{Log, LogShape, ShipState, Shipper};
 use crate::shared::commit;
-use crate::{Lsn, Result};
+use crate::{Create, Lsn, Options, Result};
 
 /// An open log as the place that is shipped: [`Log::ship`].
 #[derive(Clone, Copy, Debug)]
 pub struct Ship<'a> {
     core: &'a Arc<Core>,
+}
+
+/// Opens a log that is there to ship it, to keep a cursor in it, or to look after it: beside an
+/// [exclusive](Options::exclusive) owner too. For programs that append nothing of their own.
+///
+/// # Errors
+///
+/// As for [`Options::open`].
+pub fn open(path: impl AsRef<Path>) -> Result<Log> {
+    let options = Options { is_companion: true, ..Options::default() };
+    options.create(Create::Never).open(path)
 }
 
 impl Log {

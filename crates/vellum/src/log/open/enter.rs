@@ -184,7 +184,8 @@ impl Entered {
             core.region.origin().iter().for_each(|origin| origin.reopen());
             self.gate.let_in().or_os("unlock", &self.dir.join(LOCK_NAME))?;
         }
-        let attachment = Attachment::attach(&self.dir, core.words(), self.lock_file)?;
+        let attachment =
+            Attachment::attach(&self.dir, core.words(), self.lock_file, &core.choices.options)?;
         drop(self.gate);
         let attached = PerProcess::new(attachment).or_os("notice forks from", &self.dir)?;
         core.writer = Some(attached);

@@ -24,14 +24,15 @@ use crate::log::state::names::LOCK_NAME;
 use crate::log::state::watch::Glance;
 use crate::segment::file::Segment;
 use crate::shared::exclusive::{Exclusive, Taken};
-use crate::shared::participants::{self, LockLiveness, Owner, PRESENCE_BYTE};
+use crate::shared::participants::{self, Claim, LockLiveness, Owner, PRESENCE_BYTE};
 use crate::shared::tail_word::Range;
 use crate::shared::words::{PARTICIPANT_COUNT, Words};
 use crate::sys::fork::Inherit;
 use crate::sys::inherited::Marked;
 use crate::sys::lock::{self, Kind};
+use crate::sys::process::Incarnation;
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Lsn, Result, WriterId};
+use crate::{Error, ErrorKind, Lsn, Options, Result, WriterId};
 
 /// Appends that one process can have in progress at the same moment; more wait their turn.
 pub(crate) const LOCAL_SLOT_COUNT: usize = 128;
@@ -161,15 +162,24 @@ impl Inherit for Attachment {
 
 impl Attachment {
     /// Attaches the calling process. `lock_file` is its own; the caller is in the gate.
-    pub(crate) fn attach(dir: &Dir, words: &Words, lock_file: OwnedFd) -> Result<Attachment> {
+    pub(crate) fn attach(
+        dir: &Dir,
+        words: &Words,
+        lock_file: OwnedFd,
+        options: &Options,
+    ) -> Result<Attachment> {
         let path = dir.join(LOCK_NAME);
+        let claim = claim(options);
+        if let Some((who, other)) = participants::in_the_way(words, &lock_file, claim) {
+            return Err(in_use(who, other).at_path(dir));
+        }
         let claim = || -> io::Result<(Marked, Marked, Option<Owner>)> {
             let (lock_file, presence) = (Marked::new(lock_file)?, Marked::open(dir, &path)?);
             // Exclusive is held only within the gate, which is ours; so this is never refused.
             if !lock::try_lock(presence.fd(), PRESENCE_BYTE, Kind::Shared)? {
                 return Err(io::Errno::BUSY);
             }
-            let place = participants::attach(words, lock_file.fd())?;
+            let place = participants::attach(words, lock_file.fd(), claim)?;
             Ok((lock_file, presence, place))
         };
         let (lock_file, presence, place) = claim().or_os("take a participant's lock on", &path)?;
@@ -197,11 +207,11 @@ impl Attachment {
     }
 
     /// Attaches a forked child, whose parent's attachment is not its own.
-    pub(crate) fn attach_again(dir: &Dir, words: &Words) -> Result<Attachment> {
+    pub(crate) fn attach_again(dir: &Dir, words: &Words, options: &Options) -> Result<Attachment> {
         let path = dir.join(LOCK_NAME);
         let _gate = Gate::enter(dir)?;
         let lock_file = dir.open_file(&path, OFlags::RDWR).or_os("open", &path)?;
-        Attachment::attach(dir, words, lock_file)
+        Attachment::attach(dir, words, lock_file, options)
     }
 
     pub(crate) fn presence(&self) -> MutexGuard<'_, Option<Marked>> {
@@ -280,4 +290,33 @@ impl Attachment {
     pub(crate) fn back_off(&self, until: Lsn) {
         self.back_off_until.store(until.get(), Ordering::Relaxed);
     }
+}
+
+/// Whom a process lets append beside it that opens a log with these options.
+fn claim(options: &Options) -> Claim {
+    match (options.is_companion, options.exclusive) {
+        (true, _) => Claim::IsNotAsked,
+        (false, true) => Claim::Nobody,
+        (false, false) => Claim::Everybody,
+    }
+}
+
+/// The error of a process that another one keeps out, which has this claim.
+fn in_use(who: Incarnation, claim: Claim) -> Error {
+    let process = match who.is_elsewhere() {
+        true => format!("process {} of another PID namespace", who.pid),
+        false if who.pid == std::process::id() => format!("process {} (this one)", who.pid),
+        false => format!("process {}", who.pid),
+    };
+    let message = match claim {
+        Claim::Nobody => format!(
+            "{process} has the log open for itself alone, with \0exclusive\0; end it, or open the \
+             log for reading"
+        ),
+        _ => format!(
+            "{process} has the log open for writing, and so it cannot be opened for one process \
+             alone; end it, or leave out \0exclusive\0"
+        ),
+    };
+    Error::new(ErrorKind::InUse, message)
 }

@@ -72,7 +72,7 @@ impl Core {
     pub(crate) fn attachment(&self) -> Result<&Attachment> {
         let attach = || {
             self.check_region()?;
-            Attachment::attach_again(&self.dir, self.words())
+            Attachment::attach_again(&self.dir, self.words(), &self.choices.options)
         };
         match &self.writer {
             Some(writer) => writer.get(|_| attach()),

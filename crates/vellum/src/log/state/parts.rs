@@ -135,7 +135,7 @@ impl Choices {
     pub(crate) fn new(options: &Options) -> Choices {
         Choices {
             timeout: options.timeout,
-            on_full: options.on_full,
+            on_full: options.tuning.on_full.unwrap_or_default(),
             staged_segments_max: options
                 .tuning
                 .staged_segments_max

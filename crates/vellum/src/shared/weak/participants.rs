@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use super::{explore, join, start};
-use crate::shared::participants;
+use crate::shared::participants::{self, Claim};
 use crate::shared::words::Words;
 use crate::sys::process::Incarnation;
 
@@ -20,7 +20,7 @@ fn who_sees_that_a_place_is_taken_sees_by_whom() {
         let attach = start(&words, |words: &Words| {
             // The kernel's lock has no part in this: nobody else wants the place.
             let file: OwnedFd = tempfile::tempfile().expect("a file").into();
-            participants::attach(words, &file).expect("a lock").expect("a place");
+            participants::attach(words, &file, Claim::default()).expect("a lock").expect("a place");
         });
         let look = start(&words, |words: &Words| {
             for (owner, place) in participants::attached(words) {

@@ -27,7 +27,7 @@ pub(super) fn following() -> Options {
 }
 
 fn following_wal() -> Options {
-    Options::wal().tuning(Tuning::new().advice_from(vellum_advice::nearest))
+    Options::wal().exclusive(false).tuning(Tuning::new().advice_from(vellum_advice::nearest))
 }
 
 /// What a log is made of that these options create.
@@ -169,7 +169,7 @@ fn a_write_ahead_log_is_filled_as_advised_unless_the_program_says_how() {
     advise(dir.path(), "[wal]\nfill = \"pwrite\"\n");
     let staged =
         made(&following_wal().tuning(Tuning::new().fill(Fill::Staged)), &dir.path().join("staged"));
-    let built_in = made(&Options::wal(), &dir.path().join("built in"));
+    let built_in = made(&Options::wal().exclusive(false), &dir.path().join("built in"));
     assert_eq!(staged.fill, built_in.fill);
 }
 

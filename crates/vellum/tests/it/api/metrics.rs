@@ -61,7 +61,7 @@ fn every_record_is_counted_once_whichever_process_and_thread_appends_it() {
 #[test]
 fn what_waits_in_the_stage_is_counted_until_it_is_committed() {
     let dir = scratch();
-    let log = Options::wal().open(place(&dir)).unwrap();
+    let log = Options::wal().exclusive(false).open(place(&dir)).unwrap();
     let lsn = log.append(&[7; 1000]).unwrap();
     assert!(log.metrics().staged_bytes >= 1000);
     log.commit(lsn).unwrap();

@@ -155,8 +155,10 @@ fn a_time_before_the_clock_was_set_makes_no_segment_old() {
 #[test]
 fn a_staged_log_removes_what_is_durable_and_uses_the_files_again() {
     let dir = scratch();
-    let options =
-        Options::wal().tuning(Tuning::new().segment_capacity_bytes(65536)).retain_bytes(3 * 65536);
+    let options = Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().segment_capacity_bytes(65536))
+        .retain_bytes(3 * 65536);
     let log = options.tuning(Tuning::new().fill(Fill::Staged)).open(place(&dir)).unwrap();
     for _ in 0..60 {
         let last = *append(&log, 80, 200).last().unwrap();

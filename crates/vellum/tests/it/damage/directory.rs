@@ -275,7 +275,8 @@ pub(crate) fn commit_below_0711(arguments: &[String]) {
     let home = Path::new(&arguments[0]);
     let framed = Options::events();
     let text = Options::mapped_text();
-    for (index, options) in [Options::wal(), framed, text].into_iter().enumerate() {
+    for (index, options) in [Options::wal().exclusive(false), framed, text].into_iter().enumerate()
+    {
         // The directory of the log is this user's, the one above may only be passed through.
         let log = options
             .tuning(Tuning::new().segment_capacity_bytes(1 << 20))

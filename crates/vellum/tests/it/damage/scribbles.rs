@@ -253,7 +253,9 @@ fn no_scribbled_word_of_a_text_log_crashes_or_hangs_a_participant() {
 
 #[test]
 fn no_scribbled_word_of_a_staged_log_crashes_or_hangs_a_participant() {
-    scribble_over(&Options::wal().tuning(Tuning::new().segment_capacity_bytes(4096)));
+    scribble_over(
+        &Options::wal().exclusive(false).tuning(Tuning::new().segment_capacity_bytes(4096)),
+    );
 }
 
 fn scribble_over(options: &Options) {

@@ -14,8 +14,9 @@ const WINDOW: u64 = 1 << 20;
 const RECORD: [u8; 4000] = [7; 4000];
 
 fn open(mount: &Mount) -> Log {
-    let options =
-        Options::wal().tuning(Tuning::new().fill(Fill::Staged).segment_capacity_bytes(CAPACITY));
+    let options = Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().fill(Fill::Staged).segment_capacity_bytes(CAPACITY));
     options.open(mount.path().join("log")).unwrap()
 }
 

@@ -104,8 +104,11 @@ fn a_long_record_that_finds_no_block_is_an_error_and_keeps_nothing_from_going_on
     let test = "a_long_record_that_finds_no_block";
     let Some(mount) = Mount::ext4(test, 24) else { return };
     let path = mount.path().join("log");
-    let log =
-        Options::wal().tuning(Tuning::new().segment_capacity_bytes(1 << 20)).open(&path).unwrap();
+    let log = Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().segment_capacity_bytes(1 << 20))
+        .open(&path)
+        .unwrap();
     log.prepare(2).unwrap();
     let mut expected = vec![append(&log, 1, LONG), append(&log, 2, 100)];
     log.sync().unwrap();

@@ -34,6 +34,7 @@ fn what_is_committed_by_any_path_survives() {
     for text in ["dsync/512/1", "dsync/4096/2", "fdatasync/512/2", "fdatasync/4096/4"] {
         let dir = tempfile::tempdir().unwrap();
         let options = Options::wal()
+            .exclusive(false)
             .tuning(Tuning::new().segment_capacity_bytes(64 << 10).commit_path(path(text)));
         let log = options.open(place(&dir)).unwrap();
         assert_eq!(
@@ -59,6 +60,7 @@ fn processes_with_blocks_of_both_sizes_lose_nothing_of_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let options = |text| {
         Options::wal()
+            .exclusive(false)
             .tuning(Tuning::new().segment_capacity_bytes(64 << 10).commit_path(path(text)))
     };
     let logs = ["dsync/512/2", "fdatasync/4096/2"].map(|it| options(it).open(place(&dir)).unwrap());
@@ -81,7 +83,7 @@ fn processes_with_blocks_of_both_sizes_lose_nothing_of_each_other() {
 #[test]
 fn a_stored_path_holds_from_the_next_opening_on_until_it_is_forgotten() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || Options::wal().open(place(&dir)).unwrap();
+    let open = || Options::wal().exclusive(false).open(place(&dir)).unwrap();
     let log = open();
     assert_eq!(origin(&log), PathOrigin::Default);
     let default = log.stat().unwrap().commit_path.unwrap().path;
@@ -113,7 +115,7 @@ fn a_stored_path_holds_from_the_next_opening_on_until_it_is_forgotten() {
 #[test]
 fn a_file_that_cannot_be_understood_counts_as_none() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || Options::wal().open(place(&dir)).unwrap();
+    let open = || Options::wal().exclusive(false).open(place(&dir)).unwrap();
     path("fdatasync/4096/1").store_measured(&open()).unwrap();
     let file = place(&dir).join("commit-path");
     let stored = fs::read_to_string(&file).unwrap();
@@ -138,10 +140,13 @@ fn a_file_that_cannot_be_understood_counts_as_none() {
 fn a_path_out_of_range_or_of_another_log_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let wrong = CommitPath { lanes: 9, ..path("dsync/512/1") };
-    let error =
-        Options::wal().tuning(Tuning::new().commit_path(wrong)).open(place(&dir)).unwrap_err();
+    let error = Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().commit_path(wrong))
+        .open(place(&dir))
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOption);
-    let log = Options::wal().open(place(&dir)).unwrap();
+    let log = Options::wal().exclusive(false).open(place(&dir)).unwrap();
     assert_eq!(wrong.store_measured(&log).unwrap_err().kind(), ErrorKind::InvalidOption);
     let text = Options::mapped_text().open(dir.path().join("text")).unwrap();
     assert!(text.stat().unwrap().commit_path.is_none());

@@ -235,7 +235,8 @@ fn a_copy_that_could_not_be_synced_is_synced_by_the_next_opener() {
     for has_control in [true, false] {
         let Some(mut thin) = Thin::new(test) else { return };
         let source = scratch();
-        let options = Options::wal().tuning(Tuning::new().segment_capacity_bytes(1 << 20));
+        let options =
+            Options::wal().exclusive(false).tuning(Tuning::new().segment_capacity_bytes(1 << 20));
         append_forty(&options.open(place(&source)).unwrap());
         let copy = thin.path().join("log");
         copy_log(&place(&source), &copy);

@@ -136,6 +136,7 @@ fn a_log_that_is_trimmed_uses_its_files_again_and_old_records_never_come_back() 
 fn a_segment_that_is_being_read_is_not_used_again() {
     let dir = scratch();
     let log = Options::wal()
+        .exclusive(false)
         .tuning(Tuning::new().segment_capacity_bytes(512 << 10))
         .open(place(&dir))
         .unwrap();

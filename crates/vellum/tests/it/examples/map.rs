@@ -101,8 +101,8 @@ fn a_lost_or_damaged_snapshot_is_an_error_and_no_empty_map() {
     let map = open(dir.path()).unwrap();
     map.commit(&[("key".into(), Some("value".into()))]).unwrap();
     map.checkpoint().unwrap();
-    let second = Map::open(dir.path(), &options()).err().expect("it is locked");
-    assert!(second.to_string().contains("temporarily"), "{second}");
+    let second = Map::open(dir.path(), &options()).err().expect("it is in use");
+    assert!(second.to_string().contains("for itself alone"), "{second}");
     drop(map);
     let snapshot = dir.path().join("snapshot");
     let mut bytes = fs::read(&snapshot).unwrap();

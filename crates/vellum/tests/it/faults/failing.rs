@@ -23,7 +23,8 @@ fn mapped(layout: Layout) -> Options {
 
 /// Every kind of log whose records go through a mapping.
 fn kinds() -> [(&'static str, Options); 3] {
-    let wal = Options::wal().tuning(Tuning::new().segment_capacity_bytes(16 << 20));
+    let wal =
+        Options::wal().exclusive(false).tuning(Tuning::new().segment_capacity_bytes(16 << 20));
     [("framed", mapped(Layout::Framed)), ("text", mapped(Layout::Text)), ("wal", wal)]
 }
 

@@ -92,7 +92,8 @@ fn line(name: &str, number: usize) -> Vec<u8> {
 
 /// Appends numbered lines until some were dropped, waits for space, appends some more.
 pub(crate) fn drop_on_a_full_disk(arguments: &[String]) {
-    let log = Options::default().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let log =
+        Options::default().tuning(Tuning::new().on_full(OnFull::Drop)).open(&arguments[0]).unwrap();
     let mut number = 0;
     let mut append = || {
         number += 1;
@@ -185,7 +186,8 @@ fn check_writer(numbers: &[usize], count: usize) {
 
 /// Appends numbered lines for ever, full disk or not.
 pub(crate) fn append_and_drop_for_ever(arguments: &[String]) {
-    let log = Options::default().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let log =
+        Options::default().tuning(Tuning::new().on_full(OnFull::Drop)).open(&arguments[0]).unwrap();
     child::say("ready");
     for number in 0.. {
         log.append(&line("x", number)).unwrap();
@@ -223,7 +225,8 @@ const MANY: usize = 500_000;
 
 /// Appends many lines, of which most find the disk full, then some more when there is space.
 pub(crate) fn drop_many(arguments: &[String]) {
-    let log = Options::default().on_full(OnFull::Drop).open(&arguments[0]).unwrap();
+    let log =
+        Options::default().tuning(Tuning::new().on_full(OnFull::Drop)).open(&arguments[0]).unwrap();
     let line = line(&arguments[1], 1);
     let append = || log.append(&line).unwrap() != Lsn::ZERO;
     let kept = (0..MANY).filter(|_| append()).count();
@@ -265,7 +268,7 @@ fn a_full_disk_is_looked_at_now_and_then_and_not_for_each_record() {
 #[test]
 fn a_log_that_makes_space_itself_appends_at_once() {
     let Some(small) = Small::new("a_log_that_makes_space_itself") else { return };
-    let options = small_segments(Layout::Text).on_full(OnFull::Drop);
+    let options = small_segments(Layout::Text).tuning(Tuning::new().on_full(OnFull::Drop));
     let log = options.open(small.log()).unwrap();
     let is_dropped = || log.append(&line("x", 1)).unwrap() == Lsn::ZERO;
     while !is_dropped() {}
@@ -279,7 +282,10 @@ fn a_log_that_makes_space_itself_appends_at_once() {
 
 /// Waits for space for one record.
 pub(crate) fn wait_for_space(arguments: &[String]) {
-    let log = Options::default().on_full(OnFull::Block).open(&arguments[0]).unwrap();
+    let log = Options::default()
+        .tuning(Tuning::new().on_full(OnFull::Block))
+        .open(&arguments[0])
+        .unwrap();
     child::say("trying");
     let record = payload(log.layout(), 7, 100_000);
     log.append(&record).unwrap();
@@ -362,7 +368,7 @@ fn is_empty(path: &Path) -> bool {
 #[test]
 fn a_framed_log_drops_nothing() {
     let dir = scratch();
-    let dropping = Options::default().on_full(OnFull::Drop);
+    let dropping = Options::default().tuning(Tuning::new().on_full(OnFull::Drop));
     assert_eq!(dropping.open(place(&dir)).unwrap_err().kind(), ErrorKind::InvalidOption);
     assert!(is_empty(&place(&dir)), "nothing was made");
     drop(Options::default().open(place(&dir)).unwrap());

@@ -93,8 +93,11 @@ pub(crate) fn submit_without_descriptors(arguments: &[String]) {
 
 /// Asks for an event for checkpoints without descriptors; then commits.
 pub(crate) fn event_without_descriptors(arguments: &[String]) {
-    let log =
-        Options::wal().tuning(Tuning::new().checkpoint_after_bytes(1)).open(&arguments[0]).unwrap();
+    let log = Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().checkpoint_after_bytes(1))
+        .open(&arguments[0])
+        .unwrap();
     let event = without_descriptors(|| log.checkpoint().event());
     says(&event.map(|_| log.tail()));
     says(&log.append_durable(&record(&log, 1)));

@@ -110,8 +110,11 @@ fn a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on() {
     let test = "a_commit_that_finds_no_block_is_an_error_and_the_log_goes_on";
     let Some(disk) = Mount::xfs(test) else { return };
     let path = disk.path().join("log");
-    let log =
-        Options::wal().tuning(Tuning::new().segment_capacity_bytes(16 << 20)).open(&path).unwrap();
+    let log = Options::wal()
+        .exclusive(false)
+        .tuning(Tuning::new().segment_capacity_bytes(16 << 20))
+        .open(&path)
+        .unwrap();
     for index in 0..RECORDS {
         log.append_durable(&record(index)).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vellum::{Layout, OnFull, Options};
+use vellum::{Layout, OnFull, Options, Tuning};
 
 use super::full::Small;
 use crate::support::child::{self, Child};
@@ -19,7 +19,10 @@ fn record(number: usize) -> Vec<u8> {
 /// Appends so many records, then hears that the disk is full, and appends the rest.
 pub(crate) fn wait_and_make_room(arguments: &[String]) {
     let numbers: Vec<usize> = arguments[1..].iter().map(|text| text.parse().unwrap()).collect();
-    let log = Options::default().on_full(OnFull::Block).open(&arguments[0]).unwrap();
+    let log = Options::default()
+        .tuning(Tuning::new().on_full(OnFull::Block))
+        .open(&arguments[0])
+        .unwrap();
     let append = |numbers: std::ops::Range<usize>| {
         for number in numbers {
             log.append(&record(number)).unwrap();

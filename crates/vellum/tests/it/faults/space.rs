@@ -207,7 +207,8 @@ pub(crate) fn use_a_full_disk(arguments: &[String]) {
 #[test]
 fn a_full_btrfs_kills_nobody() {
     let Some(small) = Small::btrfs("a_full_btrfs") else { return };
-    let wal = Options::wal().tuning(Tuning::new().segment_capacity_bytes(256 << 10));
+    let wal =
+        Options::wal().exclusive(false).tuning(Tuning::new().segment_capacity_bytes(256 << 10));
     let small_segments = |layout| {
         vellum::internal::options(layout).tuning(Tuning::new().segment_capacity_bytes(256 << 10))
     };

@@ -187,7 +187,7 @@ fn mapped() -> Options {
 }
 
 fn staged() -> Options {
-    Options::wal().tuning(Tuning::new().segment_capacity_bytes(4096))
+    Options::wal().exclusive(false).tuning(Tuning::new().segment_capacity_bytes(4096))
 }
 
 fn text() -> Options {

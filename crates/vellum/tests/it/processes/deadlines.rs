@@ -33,7 +33,7 @@ fn behind<T>(log: &Path, what: HoldKind, holder: &Child, attempt: impl FnOnce() 
 
 #[test]
 fn an_append_that_gives_up_has_reserved_nothing() {
-    for options in [small(Layout::Framed), small(Layout::Text), Options::wal()] {
+    for options in [small(Layout::Framed), small(Layout::Text), Options::wal().exclusive(false)] {
         let dir = scratch();
         let log = options.timeout(TIMEOUT).open(place(&dir)).unwrap();
         let holder = stopped_participant(&log);
@@ -101,7 +101,7 @@ fn a_commit_that_gives_up_leaves_the_record_to_be_committed_later() {
 
 #[test]
 fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
-    for options in [Options::default(), Options::wal()] {
+    for options in [Options::default(), Options::wal().exclusive(false)] {
         let dir = scratch();
         let log = options.timeout(TIMEOUT).open(place(&dir)).unwrap();
         let holder = stopped_participant(&log);

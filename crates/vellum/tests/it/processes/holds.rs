@@ -154,7 +154,7 @@ fn a_stopped_append_is_named_and_how_long_a_commit_waits_for_it() {
 
 #[test]
 fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
-    for options in [Options::default(), Options::wal()] {
+    for options in [Options::default(), Options::wal().exclusive(false)] {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         let mut holder = Child::start("commit without end", &[place(&dir).to_str().unwrap()]);
