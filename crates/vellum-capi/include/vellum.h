@@ -987,9 +987,9 @@ int vellum_committer_start(const vellum_log *log, vellum_committer **committer);
 // Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
-// after the committer was started; VELLUM_IO where no file descriptor is left.
+// after the committer was started.
 //
-// Cost: a file descriptor until the completion is closed, and waking the thread if it sleeps.
+// Cost: a hundred bytes of memory, and waking the thread if it sleeps.
 int vellum_committer_submit(const vellum_committer *committer,
                             uint64_t lsn,
                             vellum_completion **completion);
@@ -998,7 +998,7 @@ int vellum_committer_submit(const vellum_committer *committer,
 void vellum_committer_stop(vellum_committer *committer);
 
 // A file descriptor that becomes readable (POLLIN), and stays so, when the commit is done or
-// failed. -1 for NULL.
+// failed. -1 for NULL, and where no file descriptor is left: it is made at the first call.
 //
 // Borrowed until vellum_completion_close: do not close it, nothing needs to be read from it.
 int vellum_completion_fd(const vellum_completion *completion);

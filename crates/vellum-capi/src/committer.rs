@@ -46,9 +46,9 @@ pub extern "C" fn vellum_committer_start(
 /// Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
-/// after the committer was started; VELLUM_IO where no file descriptor is left.
+/// after the committer was started.
 ///
-/// Cost: a file descriptor until the completion is closed, and waking the thread if it sleeps.
+/// Cost: a hundred bytes of memory, and waking the thread if it sleeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_committer_submit(
     committer: Option<&vellum_committer>,
@@ -74,12 +74,12 @@ pub extern "C" fn vellum_committer_stop(committer: Option<Box<vellum_committer>>
 }
 
 /// A file descriptor that becomes readable (POLLIN), and stays so, when the commit is done or
-/// failed. -1 for NULL.
+/// failed. -1 for NULL, and where no file descriptor is left: it is made at the first call.
 ///
 /// Borrowed until vellum_completion_close: do not close it, nothing needs to be read from it.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_completion_fd(completion: Option<&vellum_completion>) -> c_int {
-    guard_or(-1, || Ok(required(completion, "completion")?.completion.as_raw_fd()))
+    guard_or(-1, || Ok(required(completion, "completion")?.completion.descriptor()?.as_raw_fd()))
 }
 
 /// What came of it: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,

@@ -324,12 +324,15 @@ static void no_descriptors(const vellum_log *log)
     vellum_stat *stat = NULL;
     vellum_damage_list *damage = NULL;
     vellum_verify_report report = {.struct_size = sizeof report, .records = 7};
-    RETURNS(VELLUM_IO, vellum_committer_submit(committer, lsn, &completion));
+    OK(vellum_committer_submit(committer, lsn, &completion));
+    CHECK(vellum_completion_fd(completion) == -1 && vellum_last_error_errno() == EMFILE);
     RETURNS(VELLUM_IO, vellum_verify(log, &report, &damage));
     RETURNS(VELLUM_IO, vellum_stat_take(log, &stat));
     CHECK(vellum_last_error_errno() == EMFILE && vellum_last_error_path() != NULL);
-    CHECK(completion == NULL && stat == NULL && damage == NULL && report.records == 7);
+    CHECK(stat == NULL && damage == NULL && report.records == 7);
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(vellum_completion_fd(completion) >= 0);
+    vellum_completion_close(completion);
     vellum_committer_stop(committer);
 }
 

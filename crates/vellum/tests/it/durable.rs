@@ -2,6 +2,7 @@
 //! while it is open, and opened as if in another boot. Real power cuts at any point of the stream
 //! of writes are for `vellum-powercut`.
 
+mod awaiting;
 mod begun;
 mod checkpoints;
 mod commits;
@@ -33,6 +34,7 @@ use crate::support::crc::seal_control_header;
 use crate::support::{child::Role, copy_log, memory_scratch, place};
 
 pub(crate) const ROLES: &[Role] = &[
+    ("await without descriptors", awaiting::await_without_descriptors),
     ("answering committer", following::answering_committer),
     ("committer", commits::committer),
     ("stager", commits::stager),

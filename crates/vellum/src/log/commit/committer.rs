@@ -3,8 +3,11 @@
 //! The only way to learn of a commit by another process is to sleep until it happens, so somebody
 //! has to sleep. This thread exists only where it was asked for.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::future::Future;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -18,11 +21,23 @@ use crate::shared::commit;
 use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Lsn, Result};
 
-/// Commits in a thread of its own, and says when it is done by file descriptors that can be
-/// polled.
+/// Commits in a thread of its own: for asynchronous programs, which await it, and for event loops,
+/// which poll a file descriptor.
 ///
 /// Made by [`Log::committer`](crate::Log::committer). Dropping it waits until what was submitted is
 /// done. In a forked child there is no such thread: make another.
+///
+/// ```
+/// # async fn orders(log: vellum::Log) -> vellum::Result<()> {
+/// let committer = log.committer()?;
+/// let lsn = committer.append_durable(b"an order").await?;
+///
+/// // Or apart: many records, one wait.
+/// log.append(b"another")?;
+/// let newest = log.append(b"and one more")?;
+/// committer.submit(newest)?.await
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Committer {
     queue: Arc<Queue>,
@@ -30,12 +45,14 @@ pub struct Committer {
     pid: u32,
 }
 
-/// A commit that is on its way.
+/// A commit that is on its way: a future, for any runtime or none.
 ///
-/// Its file descriptor becomes readable, and stays so, when the record is durable or never will
-/// be, or this process could not commit it; then [`outcome`](Completion::outcome) tells which.
-/// Nothing needs to be read from it.
+/// It is ready when the record is durable or never will be, or this process could not commit it.
+/// Dropping it takes nothing back: the record is committed all the same. A program without futures
+/// polls its [`descriptor`](Completion::descriptor), and then looks at the
+/// [`outcome`](Completion::outcome).
 #[derive(Debug)]
+#[must_use = "a commit may fail"]
 pub struct Completion {
     core: Arc<Core>,
     request: Arc<Request>,
@@ -44,9 +61,18 @@ pub struct Completion {
 #[derive(Debug)]
 struct Request {
     end: Lsn,
-    event: OwnedFd,
+    waiter: Mutex<Waiter>,
+    /// Made for those who ask for it.
+    event: OnceLock<OwnedFd>,
     /// Why this process could not commit.
     failure: OnceLock<Error>,
+}
+
+/// The future that waits for a request, and whether the request is done.
+#[derive(Debug, Default)]
+struct Waiter {
+    is_done: bool,
+    waker: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -82,13 +108,12 @@ impl Committer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutOfRange`] for a position beyond the end, [`ErrorKind::Unsupported`] in a
-    /// child forked after the committer was made, and [`ErrorKind::Io`] where the process has no
-    /// file descriptor left.
+    /// [`ErrorKind::OutOfRange`] for a position beyond the end, and [`ErrorKind::Unsupported`] in a
+    /// child forked after the committer was made.
     ///
     /// # Cost
     ///
-    /// An event descriptor, and waking the thread if it sleeps.
+    /// A hundred bytes of memory, and waking the thread if it sleeps.
     pub fn submit(&self, lsn: Lsn) -> Result<Completion> {
         if self.pid != std::process::id() {
             let message = "the committer's thread stayed in the process that was forked; make \
@@ -97,12 +122,16 @@ impl Committer {
         }
         let core = Arc::clone(&self.queue.core);
         let end = Commit::of(&core).end_of_commit(lsn)?;
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let event = above_standard(|| eventfd(0, flags)).or_os("make an event for", &core.dir)?;
-        let request = Arc::new(Request { end, event, failure: OnceLock::new() });
+        let (waiter, event, failure) = Default::default();
+        let request = Arc::new(Request { end, waiter, event, failure });
         self.queue.lock().requests.push(Arc::clone(&request));
         self.queue.news.notify_one();
         Ok(Completion { core, request })
+    }
+
+    /// The log that it commits.
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.queue.core
     }
 }
 
@@ -136,8 +165,7 @@ impl Queue {
                 if let Err(error) = Commit::of(&self.core).commit_until(request.end, None) {
                     let _ = request.failure.set(error);
                 }
-                // The counter is at 0, so there is room for 1.
-                let _ = io::write(&request.event, &1u64.to_ne_bytes());
+                request.finish();
             }
         }
     }
@@ -155,6 +183,27 @@ impl Queue {
             waiting = self.news.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+impl Request {
+    fn waiter(&self) -> MutexGuard<'_, Waiter> {
+        self.waiter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self) {
+        let mut waiter = self.waiter();
+        waiter.is_done = true;
+        let waker = waiter.waker.take();
+        self.event.get().into_iter().for_each(ring);
+        drop(waiter);
+        // It may run code of the program.
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Makes an event readable: its counter is at 0, so there is room for 1.
+fn ring(event: &OwnedFd) {
+    let _ = io::write(event, &1u64.to_ne_bytes());
 }
 
 impl Completion {
@@ -175,16 +224,49 @@ impl Completion {
             None
         }
     }
-}
 
-impl AsFd for Completion {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.request.event.as_fd()
+    /// A file descriptor that becomes readable when there is an outcome, and stays so: for `poll`
+    /// and `epoll`. Nothing needs to be read from it. The same one each time, closed with this.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] where the process has no file descriptor left.
+    ///
+    /// # Cost
+    ///
+    /// A descriptor, the first time. A future needs none.
+    pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
+        // Under the lock, so that the thread rings either what is here or nothing.
+        let waiter = self.request.waiter();
+        let event = match self.request.event.get() {
+            Some(event) => event,
+            None => {
+                let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+                let event = above_standard(|| eventfd(0, flags));
+                let event = event.or_os("make an event for", &self.core.dir)?;
+                if waiter.is_done {
+                    ring(&event);
+                }
+                self.request.event.get_or_init(|| event)
+            }
+        };
+        Ok(event.as_fd())
     }
 }
 
-impl AsRawFd for Completion {
-    fn as_raw_fd(&self) -> RawFd {
-        self.request.event.as_raw_fd()
+impl Future for Completion {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut waiter = self.request.waiter();
+        match self.outcome() {
+            Some(outcome) => Poll::Ready(outcome),
+            // It was durable, and has been truncated away since.
+            None if waiter.is_done => Poll::Ready(Ok(())),
+            None => {
+                waiter.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
     }
 }

@@ -56,10 +56,15 @@ impl Log {
     /// the record may be in the log, and may be found by recovery.
     pub fn append_durable(&self, record: &[u8]) -> Result<Lsn> {
         let lsn = self.append(record)?;
-        if !record.is_empty() || self.layout().has_frames() {
+        if self.holds(record) {
             self.commit(lsn)?;
         }
         Ok(lsn)
+    }
+
+    /// Whether something is in the log once this record is: no bytes of text are nothing.
+    pub(crate) fn holds(&self, record: &[u8]) -> bool {
+        !record.is_empty() || self.layout().has_frames()
     }
 
     /// Reserves `len` bytes at the tail, to be written in place and then published.

@@ -93,7 +93,8 @@ impl Log {
         durable::wait_durable(&self.core, lsn, timeout)
     }
 
-    /// A thread that commits for those who must not wait, and file descriptors to poll.
+    /// A thread that commits for those who must not wait: futures to await, or file descriptors to
+    /// poll.
     ///
     /// # Errors
     ///
@@ -107,6 +108,27 @@ impl Log {
     /// when the next one is due.
     pub fn checkpoint(&self) -> Checkpoint<'_> {
         Checkpoint { core: &self.core }
+    }
+}
+
+impl Committer {
+    /// Appends one record, and waits until it survives a power cut; returns its position.
+    ///
+    /// Nothing happens before it is polled. The first poll appends, as [`Log::append`] does, and
+    /// does not wait for the device but where an append itself has to
+    /// ([`Tuning::on_stage_full`](crate::Tuning::on_stage_full)). Dropped after that, the record is
+    /// in the log and is committed all the same.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Log::append_durable`] and [`submit`](Committer::submit).
+    pub async fn append_durable(&self, record: &[u8]) -> Result<Lsn> {
+        let log = Log { core: Arc::clone(self.core()) };
+        let lsn = log.append(record)?;
+        if log.holds(record) {
+            self.submit(lsn)?.await?;
+        }
+        Ok(lsn)
     }
 }
 

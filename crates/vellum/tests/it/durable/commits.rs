@@ -327,7 +327,8 @@ fn a_committer_tells_by_descriptors_when_records_are_durable() {
         completions.push(committer.submit(expected.last().unwrap().0).unwrap());
     }
     for completion in &completions {
-        let event = rustix::event::PollFd::new(completion, rustix::event::PollFlags::IN);
+        let descriptor = completion.descriptor().unwrap();
+        let event = rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN);
         let timeout = rustix::event::Timespec { tv_sec: 40, tv_nsec: 0 };
         assert_eq!(rustix::event::poll(&mut [event], Some(&timeout)).unwrap(), 1);
         completion.outcome().unwrap().unwrap();

@@ -86,7 +86,8 @@ pub(crate) fn submit_without_descriptors(arguments: &[String]) {
     let next = std::fs::File::open("/dev/null").unwrap().as_raw_fd() as u64;
     limit(Resource::Nofile, Some(next + 1));
     let completion = committer.submit(lsn).unwrap();
-    let answer = until("there is an answer", || completion.outcome()).map(|()| lsn);
+    let answer = until("there is an answer", || completion.outcome());
+    let answer = answer.and_then(|()| completion.descriptor().map(|_| lsn));
     limit(Resource::Nofile, None);
     says(&answer);
 }
