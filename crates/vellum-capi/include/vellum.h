@@ -473,7 +473,8 @@ uint64_t vellum_begin(const vellum_log *log);
 // End of what survives a power cut. 0 for NULL.
 uint64_t vellum_durable(const vellum_log *log);
 
-// End of what readers can see: everything before it is filled. 0 for NULL.
+// End of what readers can see: everything before it is filled. 0 for NULL. The next record starts
+// there, so it may be stored as the place to read from (vellum_position_of).
 uint64_t vellum_published(const vellum_log *log);
 
 // End of what is reserved: where the next record goes, or a little further. 0 for NULL.
@@ -498,7 +499,9 @@ int vellum_recovered(const vellum_log *log, vellum_recovery *recovery);
 // not yet survive a power cut: vellum_commit.
 //
 // Cost: two contended atomic operations and a copy; one pwrite for a record over 128 KiB. No
-// system call, no allocation and no lock else, but for preparing space now and then.
+// system call, no allocation and no lock else, but for preparing space now and then: an append
+// that gets on with the next file syncs zeros, and one that finds the stage full commits
+// (vellum_options.on_stage_full). Each takes as long as the device does, 5 to 25 ms as measured.
 int vellum_append(const vellum_log *log, const void *data, size_t len, uint64_t *lsn);
 
 // Appends one record given in `count` parts, one after the other; `lsn` may be NULL.
@@ -951,7 +954,8 @@ int vellum_wait_shipped(const vellum_log *log, uint64_t lsn, int64_t timeout_ns)
 uint64_t vellum_shipped(const vellum_log *log);
 
 // Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
-// NULL. Errors and cost as for vellum_commit.
+// NULL. A record ends there, so a reader and vellum_trim take it. Errors and cost as for
+// vellum_commit.
 int vellum_sync(const vellum_log *log, uint64_t *durable);
 
 // Stores `lsn` with the log as the position from which its user recovers, and commits.
@@ -960,6 +964,8 @@ int vellum_sync(const vellum_log *log, uint64_t *durable);
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position outside of the log, VELLUM_UNSUPPORTED in a text log;
 // otherwise as for vellum_commit.
+//
+// Cost: one write of the device, or two. Not for an event loop; any thread may call it.
 int vellum_set_checkpoint(const vellum_log *log, uint64_t lsn);
 
 // The position stored last by vellum_set_checkpoint, or 0.
@@ -1086,6 +1092,13 @@ int vellum_rotate(const vellum_log *log);
 //
 // `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
 // (framed) where no record starts. A position before vellum_begin is fine and changes nothing.
+//
+// Durable: in a framed log that commits, the new beginning survives a power cut on return. In
+// others, what was dropped may be there again after one.
+//
+// Cost: a sync of the device, and one more where a staged log or a cursor has something to write;
+// each file that goes is renamed or removed. That takes milliseconds: not for an event loop, but
+// any thread may call it. Appends and commits go on meanwhile.
 int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *report);
 
 // Drops the newest part of the log: the record at `from` and all behind it.

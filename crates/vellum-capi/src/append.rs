@@ -24,7 +24,9 @@ use crate::status::vellum_status::VELLUM_OK;
 /// not yet survive a power cut: vellum_commit.
 ///
 /// Cost: two contended atomic operations and a copy; one pwrite for a record over 128 KiB. No
-/// system call, no allocation and no lock else, but for preparing space now and then.
+/// system call, no allocation and no lock else, but for preparing space now and then: an append
+/// that gets on with the next file syncs zeros, and one that finds the stage full commits
+/// (vellum_options.on_stage_full). Each takes as long as the device does, 5 to 25 ms as measured.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_append(
     log: Option<&vellum_log>,

@@ -96,7 +96,8 @@ pub extern "C" fn vellum_shipped(log: Option<&vellum_log>) -> u64 {
 }
 
 /// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
-/// NULL. Errors and cost as for vellum_commit.
+/// NULL. A record ends there, so a reader and vellum_trim take it. Errors and cost as for
+/// vellum_commit.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_sync(
     log: Option<&vellum_log>,
@@ -115,6 +116,8 @@ pub extern "C" fn vellum_sync(
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log, VELLUM_UNSUPPORTED in a text log;
 /// otherwise as for vellum_commit.
+///
+/// Cost: one write of the device, or two. Not for an event loop; any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_set_checkpoint(log: Option<&vellum_log>, lsn: u64) -> c_int {
     guard(|| {

@@ -142,7 +142,8 @@ pub extern "C" fn vellum_durable(log: Option<&vellum_log>) -> u64 {
     position(log, Log::durable)
 }
 
-/// End of what readers can see: everything before it is filled. 0 for NULL.
+/// End of what readers can see: everything before it is filled. 0 for NULL. The next record starts
+/// there, so it may be stored as the place to read from (vellum_position_of).
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_published(log: Option<&vellum_log>) -> u64 {
     position(log, Log::published)

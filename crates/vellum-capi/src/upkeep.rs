@@ -42,6 +42,13 @@ unsafe impl Growing for vellum_trim_report {}
 ///
 /// `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
 /// (framed) where no record starts. A position before vellum_begin is fine and changes nothing.
+///
+/// Durable: in a framed log that commits, the new beginning survives a power cut on return. In
+/// others, what was dropped may be there again after one.
+///
+/// Cost: a sync of the device, and one more where a staged log or a cursor has something to write;
+/// each file that goes is renamed or removed. That takes milliseconds: not for an event loop, but
+/// any thread may call it. Appends and commits go on meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_trim(
     log: Option<&vellum_log>,

@@ -155,6 +155,10 @@ impl Checkpoint<'_> {
     /// # Durability
     ///
     /// When it returns, the mark and everything published before survive a power cut.
+    ///
+    /// # Cost
+    ///
+    /// One write of the device, or two.
     pub fn set(self, lsn: Lsn) -> Result<()> {
         Commit::of(self.core).set_checkpoint(lsn)
     }

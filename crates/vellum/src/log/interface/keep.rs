@@ -21,6 +21,17 @@ impl Log {
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond
     /// [`published`](Log::published), or (framed) where no record starts. A position before
     /// [`begin`](Log::begin) is fine and changes nothing.
+    ///
+    /// # Durability
+    ///
+    /// In a framed log that commits, the new beginning survives a power cut when it returns. In
+    /// others, what was dropped may be there again after one.
+    ///
+    /// # Cost
+    ///
+    /// A sync of the device, and one more where a staged log or a cursor has something to write;
+    /// each file that goes is renamed or removed. That takes milliseconds, so it is not for an event
+    /// loop. Appends and commits go on meanwhile.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
         trim::trim(&self.core, before)
     }
