@@ -33,9 +33,9 @@ impl Log {
     ///
     /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
     /// `pwrite`. Every [`prefault_bytes`](crate::Tuning::prefault_bytes) one of the writers
-    /// prepares the next window, every segment the next file. The latter syncs zeros, and where the
-    /// stage is full an append commits ([`on_stage_full`](crate::Tuning::on_stage_full)): each takes
-    /// as long as the device does, 5 to 25 ms as measured.
+    /// prepares the next window, every segment the next file. The latter syncs zeros, and where
+    /// the stage is full an append commits ([`on_stage_full`](crate::Tuning::on_stage_full)):
+    /// each takes as long as the device does, 5 to 25 ms as measured.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
         Append::of(&self.core).append(&[record])

@@ -30,8 +30,8 @@ impl Log {
     /// # Cost
     ///
     /// A sync of the device, and one more where a staged log or a cursor has something to write;
-    /// each file that goes is renamed or removed. That takes milliseconds, so it is not for an event
-    /// loop. Appends and commits go on meanwhile.
+    /// each file that goes is renamed or removed. That takes milliseconds, so it is not for an
+    /// event loop. Appends and commits go on meanwhile.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
         trim::trim(&self.core, before)
     }

@@ -31,7 +31,9 @@ pub(crate) fn await_without_descriptors(arguments: &[String]) {
         let mut tasks = JoinSet::new();
         for number in 0..TASKS {
             let committer = Arc::clone(&committer);
-            tasks.spawn(async move { committer.append_durable(&number.to_le_bytes()).await });
+            tasks.spawn(
+                async move { committer.append_durable(&(number as u64).to_le_bytes()).await },
+            );
         }
         tasks.join_all().await.into_iter().collect::<vellum::Result<Vec<Lsn>>>().unwrap()
     });
@@ -48,7 +50,7 @@ fn ten_thousand_futures_wait_for_one_committer_and_need_no_descriptors() {
     child.finish_well();
     let log = Options::default().open(place(&dir)).unwrap();
     let numbers = payloads(&log).into_iter().map(|bytes| bytes.try_into().unwrap());
-    assert!(numbers.map(usize::from_le_bytes).eq(0..TASKS), "in the order of the polls");
+    assert!(numbers.map(u64::from_le_bytes).eq(0..TASKS as u64), "in the order of the polls");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_committer_sets_it_too() {
     let log = limited().open(place(&dir)).unwrap();
     let event = log.checkpoint().event().unwrap();
     let committer = log.committer().unwrap();
-    committer.submit(log.append(&[1; 9000]).unwrap()).unwrap();
+    let _commit = committer.submit(log.append(&[1; 9000]).unwrap()).unwrap();
     assert!(hears(&event) && event.take().unwrap());
 }
 
