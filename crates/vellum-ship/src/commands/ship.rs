@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
+use vellum::Options;
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::stdio;
 use vellum_command::values::{bytes, short_span};
