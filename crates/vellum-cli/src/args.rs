@@ -184,24 +184,28 @@ pub(crate) struct ShapeArgs {
     pub(crate) envelope: bool,
 }
 
-/// Show the state of a log: sizes, commits, files, participants
+/// Show the state of a log: sizes, commits, files, participants; of many logs, a line for each
 ///
 /// Needs no more than read permission and changes nothing. With --json or --positions it tells
 /// positions too. They are bytes of the log's endless address space; begin, durable, published and
 /// tail go back only when the epoch grows: after a power cut, and when the log is truncated.
+///
+/// Of many logs, and of a directory with logs below it, there is a line for each: what it takes on
+/// disk, what a power cut may take, how far the slowest reader and the shipper are behind, and what
+/// needs attention. It exits with 3 if a file of one is damaged or missing.
 #[derive(Args, Debug)]
 #[command(after_help = examples::STAT)]
 pub(crate) struct StatArgs {
-    /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) log: PathBuf,
+    /// The directories of logs, or directories that have logs below them
+    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) logs: Vec<PathBuf>,
     /// Tell positions (LSNs) too
     #[arg(long)]
     pub(crate) positions: bool,
     /// Show it every second until killed, with what came since the second before
     #[arg(short, long)]
     pub(crate) watch: bool,
-    /// Print one object of JSON, with --watch one a line
+    /// Print an object of JSON for each log, one a line
     #[arg(long)]
     pub(crate) json: bool,
     /// Print the numbers in the text format of Prometheus

@@ -79,7 +79,7 @@ pub fn end_by(signal: i32) -> ! {
 }
 
 /// The text of an error with options as the user has typed them.
-fn as_typed(error: &anyhow::Error) -> String {
+pub fn as_typed(error: &anyhow::Error) -> String {
     let text = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
         Some(error) => vellum::Error::text_with(error, typed),
         None => cause.to_string(),
@@ -98,7 +98,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_errors.map(io::Error::kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-fn code(error: &anyhow::Error) -> u8 {
+/// The exit code for an error.
+pub fn code(error: &anyhow::Error) -> u8 {
     if error.is::<BadValue>() {
         return USAGE;
     }

@@ -56,6 +56,7 @@ pub(super) const STAT: &str = "\
 Examples:
   vellum stat app.log
   vellum stat --watch app.log
+  vellum stat /var/log/app/                   # all logs below, a line for each
   vellum stat --json app.log | jq .published
   vellum stat --json app.log | jq .commits.sync_micros_p99
   vellum stat --prometheus app.log > app.prom.new && mv app.prom.new app.prom";

@@ -1,32 +1,33 @@
-//! `vellum stat`: the state of a log, for people and as JSON.
+//! `vellum stat`: the state of logs, for people and as JSON.
 
 mod commits;
 mod holds;
 mod identity;
 mod json;
+mod logs;
+mod overview;
 mod policy;
 mod prometheus;
+mod rates;
 mod ship;
 mod watch;
 
 use std::fmt::Write;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use vellum::stat::{CommitPathStat, ParticipantStat, SegmentStat, SegmentState, Stat};
-use vellum::{Gap, Log, Lsn};
-use vellum_command::outcome::{Outcome, Result};
+use vellum::{Gap, Lsn};
+use vellum_command::outcome::{BadValue, DAMAGED, Outcome, Result, as_typed, code};
 use vellum_command::output;
 
 pub(super) use commits::prepared_segments;
 
 use super::cursor;
-use super::open::open_to_read;
 use crate::args::StatArgs;
 use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, lines};
-use watch::Rates;
+use logs::{Found, Logs, State};
 
 /// What a line of 100 characters leaves to the values of facts.
 const VALUE_WIDTH: usize = 85;
@@ -34,32 +35,85 @@ const VALUE_WIDTH: usize = 85;
 const LINE_WIDTH: usize = 100;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
-    let log: Log = open_to_read(&args.log)?;
-    if args.prometheus {
-        let name = args.log.display().to_string();
-        let text = prometheus::text(&name, disk_bytes(&args.log), &log.stat()?, &log.metrics())?;
-        return output::print(&text).map(|()| Outcome::Good);
+    let mut logs = Logs::new(&args.logs, args.watch);
+    let found = logs.look();
+    let show = Show { args, is_one: is_one(&args.logs, &found) };
+    if args.positions && !show.is_one {
+        let message = "--positions tells those of one log; name one";
+        return Err(BadValue(message.into()).into());
     }
     if args.watch {
-        return watch::run(&log, args);
+        return watch::run(&mut logs, &show, found);
     }
-    let stat = log.stat()?;
-    print(args, &stat, None)?;
-    Ok(if stat.gaps.is_empty() { Outcome::Good } else { Outcome::Damaged })
+    show.print(&show.found(found)?)
 }
 
-fn print(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> Result<()> {
-    if args.json {
-        return output::print_json(&json::Stat::new(stat, rates));
+/// Whether one log was named, which is shown with all there is to tell; those below a directory are
+/// shown like many.
+fn is_one(named: &[PathBuf], found: &[Found]) -> bool {
+    matches!((named, found), ([named], [Found { path, .. }]) if named == path)
+}
+
+/// How logs are shown.
+struct Show<'a> {
+    args: &'a StatArgs,
+    is_one: bool,
+}
+
+impl Show<'_> {
+    /// What is wrong with one of many logs is told among them. That of the only one is an error.
+    fn found(&self, mut found: Vec<Found>) -> Result<Vec<Found>> {
+        if self.is_one
+            && let Some(log) = found.pop_if(|log| log.state.is_err())
+        {
+            log.state?;
+        }
+        Ok(found)
     }
-    output::print(&text(args, stat, rates))
+
+    fn print(&self, found: &[Found]) -> Result<Outcome> {
+        if self.args.prometheus {
+            output::print(&prometheus::text(found)?)?;
+            errors(found).for_each(|error| output::say(as_typed(error)));
+        } else if self.args.json {
+            found.iter().try_for_each(json::print)?;
+        } else {
+            output::print(&self.text(found))?;
+        }
+        Ok(outcome(found))
+    }
+
+    /// For people.
+    fn text(&self, found: &[Found]) -> String {
+        match found {
+            [Found { path, state: Ok(state) }] if self.is_one => text(self.args, path, state),
+            _ => overview::text(found, self.args.watch),
+        }
+    }
+}
+
+fn errors(found: &[Found]) -> impl Iterator<Item = &anyhow::Error> {
+    found.iter().filter_map(|log| log.state.as_ref().err())
+}
+
+fn outcome(found: &[Found]) -> Outcome {
+    let is_damaged = |log: &Found| match &log.state {
+        Ok(state) => !state.stat.gaps.is_empty(),
+        Err(error) => code(error) == DAMAGED,
+    };
+    match found.iter().any(is_damaged) {
+        true => Outcome::Damaged,
+        false if errors(found).next().is_some() => Outcome::Failed,
+        false => Outcome::Good,
+    }
 }
 
 /// Everything, in the order in which one wants to know it.
-fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
-    let mut text = format!("{HEADING}{}{HEADING:#}\n", args.log.display());
-    let sizes = if args.positions { positions(stat) } else { sizes(&args.log, stat) };
-    let rates = rates.map(|rates| ("last second", rates.to_string()));
+fn text(args: &StatArgs, log: &Path, state: &State) -> String {
+    let State { stat, disk_bytes, rates, .. } = state;
+    let mut text = format!("{HEADING}{}{HEADING:#}\n", log.display());
+    let sizes = if args.positions { positions(stat) } else { sizes(*disk_bytes, stat) };
+    let rates = rates.as_ref().map(|rates| ("last second", rates.to_string()));
     let facts = facts(stat).into_iter().chain(identity::facts(stat, args.positions));
     for (name, value) in rates.into_iter().chain(sizes).chain(facts) {
         let lines = lines(&value, VALUE_WIDTH).join("\n               ");
@@ -93,8 +147,7 @@ fn text(args: &StatArgs, stat: &Stat, rates: Option<&Rates>) -> String {
 }
 
 /// How much there is, and since when.
-fn sizes(log: &Path, stat: &Stat) -> Vec<(&'static str, String)> {
-    let on_disk = disk_bytes(log);
+fn sizes(on_disk: u64, stat: &Stat) -> Vec<(&'static str, String)> {
     let files = count(stat.segments.len() as u64, "file");
     let mut sizes = vec![("size", format!("{} on disk in {files}", bytes(on_disk)))];
     let written = stat.segments.iter().filter(|segment| segment.state != SegmentState::Prepared);
@@ -114,14 +167,6 @@ fn sizes(log: &Path, stat: &Stat) -> Vec<(&'static str, String)> {
     let behind = || format!("{} before the end", bytes(behind));
     sizes.push(("checkpoint", checkpoint(stat).map_or_else(|| "none".into(), |_| behind())));
     sizes
-}
-
-/// What the directory takes on disk, with stages and files that are made ready: what du(1) counts.
-fn disk_bytes(log: &Path) -> u64 {
-    let files = fs::read_dir(log).into_iter().flatten().flatten();
-    let own = fs::metadata(log).ok();
-    let all = files.filter_map(|file| file.metadata().ok()).chain(own);
-    all.map(|metadata| metadata.blocks() * 512).sum()
 }
 
 /// The same as positions.

@@ -29,6 +29,7 @@ mod report_browser;
 mod schema;
 mod shipping;
 mod stat;
+mod stat_many;
 mod stopping;
 mod support;
 mod tail;

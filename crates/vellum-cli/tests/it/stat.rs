@@ -1,6 +1,8 @@
 //! `vellum stat`.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -174,10 +176,15 @@ fn a_participant_is_listed_while_it_lives() {
 
 /// A writer with half a record in flight, after three whole ones.
 pub(super) fn half_way(place: &Place) -> Running {
-    place.append(&[], b"");
+    half_way_in(&place.log())
+}
+
+/// The same in the log at this path.
+pub(super) fn half_way_in(log: &Path) -> Running {
+    run(&[OsStr::new("append"), log.as_os_str()], b"").good();
     let mut command = vellum();
     command.args(["internal", "demo-writer", "--writer", "1", "--records", "9"]);
-    let mut writer = Running::start(command.args(["--stop-after", "3"]).arg(place.log()));
+    let mut writer = Running::start(command.args(["--stop-after", "3"]).arg(log));
     assert_eq!(writer.report(), 0, "ready");
     writer.feed(b"!");
     for _ in 0..3 {

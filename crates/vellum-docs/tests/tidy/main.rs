@@ -48,7 +48,7 @@ const UNSAFE_ROOMS: [(&str, &[&str]); 4] = [
 const CIRCLES: [(&str, usize); 9] = [
     ("vellum", 2),
     ("vellum-bench", 68),
-    ("vellum-cli", 6),
+    ("vellum-cli", 4),
     ("vellum-parallel", 2),
     ("vellum-peers", 3),
     ("vellum-python", 3),

@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use vellum::stat::{Recovery, Stat};
 
-use super::age;
-use crate::table::bytes;
+use crate::table::{age, bytes};
 
 /// The facts for people.
 pub(super) fn facts(stat: &Stat, has_positions: bool) -> Vec<(&'static str, String)> {

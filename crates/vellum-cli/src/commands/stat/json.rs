@@ -1,18 +1,23 @@
 //! The state of a log as JSON. Names and units are those of the library's `Stat`.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use serde::Serialize;
+use vellum_command::outcome::{Result, as_typed};
+use vellum_command::output;
 
 use super::commits;
 use super::identity::JsonIdentity;
+use super::logs::{Found, State};
 use super::policy::{JsonPolicy, JsonRemoved, has_policy};
+use super::rates::Rates;
 use super::ship::JsonShip;
-use super::watch::Rates;
 use crate::commands::cursor::JsonCursor;
 
 #[derive(Serialize)]
-pub(super) struct Stat<'a> {
+struct Stat<'a> {
+    log: String,
     #[serde(flatten)]
     identity: JsonIdentity,
     layout: String,
@@ -23,6 +28,7 @@ pub(super) struct Stat<'a> {
     tail: u64,
     kept_bytes: u64,
     unsynced_bytes: u64,
+    disk_bytes: u64,
     prepared_end: u64,
     segment_capacity_bytes: u64,
     filesystem: String,
@@ -141,11 +147,30 @@ struct InFlight {
     bytes: u64,
 }
 
+/// Prints a log as one line.
+pub(super) fn print(found: &Found) -> Result<()> {
+    match &found.state {
+        Ok(state) => output::print_json(&Stat::new(&found.path, state)),
+        Err(error) => {
+            let log = found.path.display().to_string();
+            output::print_json(&Unseen { log, error: as_typed(error) })
+        }
+    }
+}
+
+/// One of many logs that cannot be looked at.
+#[derive(Serialize)]
+struct Unseen {
+    log: String,
+    error: String,
+}
+
 impl<'a> Stat<'a> {
-    pub(super) fn new(stat: &vellum::stat::Stat, rates: Option<&'a Rates>) -> Stat<'a> {
+    fn new(log: &Path, State { stat, disk_bytes, rates, .. }: &'a State) -> Stat<'a> {
         let holder = stat.held_back_by();
         let epoch = stat.log_id.zip(Some(stat.epoch));
         Stat {
+            log: log.display().to_string(),
             identity: JsonIdentity::from(stat),
             layout: stat.layout.to_string(),
             envelope: stat.has_envelope,
@@ -155,6 +180,7 @@ impl<'a> Stat<'a> {
             tail: stat.tail.get(),
             kept_bytes: stat.kept_bytes,
             unsynced_bytes: stat.unsynced_bytes,
+            disk_bytes: *disk_bytes,
             prepared_end: stat.prepared_end.get(),
             segment_capacity_bytes: stat.segment_capacity_bytes,
             filesystem: stat.filesystem.clone(),
@@ -185,7 +211,7 @@ impl<'a> Stat<'a> {
             ship: stat.ship.is_shipped().then(|| JsonShip::from(&stat.ship)),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
-            rates,
+            rates: rates.as_ref(),
         }
     }
 }

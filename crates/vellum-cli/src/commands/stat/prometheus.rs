@@ -1,42 +1,47 @@
-//! The numbers of a log in the text format of Prometheus.
+//! The numbers of logs in the text format of Prometheus.
 
 use prometheus::TextEncoder;
 use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType,
 };
 use vellum::ship::ShipState;
-use vellum::stat::{CommitStat, CursorStat, Hold, Metrics, Stat};
+use vellum::stat::{CommitStat, CursorStat, Hold, Metrics};
 
+use super::logs::{Found, State};
 use super::ship::shipped_at;
 
 /// One family for each number; `log` names the log in all of them.
-pub(super) fn text(
-    log: &str,
-    disk_bytes: u64,
-    stat: &Stat,
-    metrics: &Metrics,
-) -> anyhow::Result<String> {
-    let mut page = Page { log, families: Vec::new() };
-    page.positions(metrics);
-    let help = "Bytes of log that a power cut may take";
-    page.level("unsynced_bytes", help, stat.unsynced_bytes as f64);
-    let help = "Bytes that the log's directory takes on disk";
-    page.level("disk_bytes", help, disk_bytes as f64);
-    page.appends(metrics);
-    page.commits(&metrics.commits);
-    page.losses(metrics);
-    page.processes(metrics);
-    page.cursors(&stat.cursors);
-    page.ship(&stat.ship);
+pub(super) fn text(found: &[Found]) -> anyhow::Result<String> {
+    let mut page = Page { log: String::new(), families: Vec::new() };
+    for Found { path, state } in found {
+        page.log = path.display().to_string();
+        if let Ok(state) = state {
+            page.log(state);
+        }
+    }
     Ok(TextEncoder::new().encode_to_string(&page.families)?)
 }
 
-struct Page<'a> {
-    log: &'a str,
+struct Page {
+    log: String,
     families: Vec<MetricFamily>,
 }
 
-impl Page<'_> {
+impl Page {
+    fn log(&mut self, State { stat, metrics, disk_bytes, .. }: &State) {
+        self.positions(metrics);
+        let help = "Bytes of log that a power cut may take";
+        self.level("unsynced_bytes", help, stat.unsynced_bytes as f64);
+        let help = "Bytes that the log's directory takes on disk";
+        self.level("disk_bytes", help, *disk_bytes as f64);
+        self.appends(metrics);
+        self.commits(&metrics.commits);
+        self.losses(metrics);
+        self.processes(metrics);
+        self.cursors(&stat.cursors);
+        self.ship(&stat.ship);
+    }
+
     fn positions(&mut self, metrics: &Metrics) {
         let positions = [
             ("begin", metrics.begin),
@@ -170,9 +175,15 @@ impl Page<'_> {
         self.family(name, help, MetricType::GAUGE, samples);
     }
 
+    /// Each family is there once, with the samples of all logs.
     fn family(&mut self, name: &str, help: &str, kind: MetricType, samples: Vec<Metric>) {
+        let name = format!("vellum_{name}");
+        if let Some(family) = self.families.iter_mut().find(|family| family.name() == name) {
+            family.mut_metric().extend(samples);
+            return;
+        }
         let mut family = MetricFamily::default();
-        family.set_name(format!("vellum_{name}"));
+        family.set_name(name);
         family.set_help(help.into());
         family.set_field_type(kind);
         family.set_metric(samples);
@@ -196,7 +207,7 @@ impl Page<'_> {
     }
 
     fn metric(&self, labels: &[(&str, &str)]) -> Metric {
-        let log = [("log", self.log)];
+        let log = [("log", self.log.as_str())];
         let labels = log.iter().chain(labels).map(|(name, value)| {
             let mut pair = LabelPair::default();
             pair.set_name((*name).into());

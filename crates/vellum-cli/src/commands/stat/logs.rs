@@ -1,0 +1,126 @@
+//! The logs that the command line names, and what they look like at a moment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use vellum::stat::{Metrics, Stat};
+use vellum::{ErrorKind, Log};
+
+use super::rates::Rates;
+use crate::commands::open::open_to_read;
+
+/// How many logs stay open from one look to the next: each takes descriptors.
+const OPEN_MAX: usize = 100;
+
+/// Logs, and directories that hold logs.
+pub(super) struct Logs {
+    named: Vec<PathBuf>,
+    /// How many of them stay open.
+    open_max: usize,
+    known: BTreeMap<PathBuf, Known>,
+}
+
+/// What is kept of a log from one look to the next.
+struct Known {
+    /// Device and number of its directory, which no other has as long as this one is open.
+    directory: (u64, u64),
+    log: Option<Log>,
+    before: Stat,
+    at: Instant,
+}
+
+/// What was found at a path.
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) state: anyhow::Result<State>,
+}
+
+/// A log at a moment.
+pub(super) struct State {
+    pub(super) stat: Stat,
+    pub(super) metrics: Metrics,
+    pub(super) disk_bytes: u64,
+    /// What came since the look before.
+    pub(super) rates: Option<Rates>,
+}
+
+impl Logs {
+    /// The logs with these names; some stay open if there will be a second look.
+    pub(super) fn new(named: &[PathBuf], is_watched: bool) -> Logs {
+        let open_max = if is_watched { OPEN_MAX } else { 0 };
+        Logs { named: named.to_vec(), open_max, known: BTreeMap::new() }
+    }
+
+    /// Looks at all of them, in the order of the command line, and by name below a directory.
+    pub(super) fn look(&mut self) -> Vec<Found> {
+        self.known.retain(|path, known| directory_id(path) == Some(known.directory));
+        let mut found = Vec::new();
+        for path in self.named.clone() {
+            if let Some(error) = self.look_at(&path, &mut found) {
+                found.push(Found { path, state: Err(error) });
+            }
+        }
+        found
+    }
+
+    /// Looks at the log there, or else at all logs below. Where there is none it answers why.
+    fn look_at(&mut self, path: &Path, found: &mut Vec<Found>) -> Option<anyhow::Error> {
+        match self.state(path) {
+            Err(error) if is_missing(&error) => {
+                let before = found.len();
+                for below in directories(path) {
+                    self.look_at(&below, found);
+                }
+                (found.len() == before).then_some(error)
+            }
+            state => {
+                found.push(Found { path: path.into(), state });
+                None
+            }
+        }
+    }
+
+    fn state(&mut self, path: &Path) -> anyhow::Result<State> {
+        let known = self.known.remove(path);
+        let (log, before) =
+            known.map_or((None, None), |known| (known.log, Some((known.before, known.at))));
+        let directory = directory_id(path).unwrap_or_default();
+        let log = log.map_or_else(|| open_to_read(path), Ok)?;
+        let (stat, at) = (log.stat()?, Instant::now());
+        let rates = before.map(|(before, since)| Rates::between(&before, &stat, at - since));
+        let (metrics, disk_bytes) = (log.metrics(), disk_bytes(path));
+        let open = self.known.values().filter(|known| known.log.is_some()).count();
+        let log = Some(log).filter(|_| open < self.open_max);
+        self.known.insert(path.into(), Known { directory, log, before: stat.clone(), at });
+        Ok(State { stat, metrics, disk_bytes, rates })
+    }
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<vellum::Error>();
+    error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+fn directory_id(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// The directories in this one, links left out, in the order of their names.
+fn directories(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut paths: Vec<PathBuf> = entries.filter(is_directory).map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// What the directory takes on disk, with stages and files that are made ready: what du(1) counts.
+fn disk_bytes(log: &Path) -> u64 {
+    let files = fs::read_dir(log).into_iter().flatten().flatten();
+    let own = fs::metadata(log).ok();
+    let all = files.filter_map(|file| file.metadata().ok()).chain(own);
+    all.map(|metadata| metadata.blocks() * 512).sum()
+}
