@@ -106,7 +106,7 @@ pub(crate) struct CommitCounts {
 }
 
 impl CommitCountWords {
-    /// Counts a call that waits for a commit.
+    /// Counts somebody who waits for a commit.
     pub(crate) fn count_commit(&self) {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }

@@ -80,7 +80,8 @@ pub struct RemovedFiles {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommitStat {
-    /// Records, or moments, that somebody asked to be made durable.
+    /// Records, or moments, that somebody asked to be made durable: calls that found them durable
+    /// left out, and each that was submitted to a [`Committer`](crate::Committer).
     pub commits: u64,
     /// Writes or syncs of the device that this took.
     pub syncs: u64,
