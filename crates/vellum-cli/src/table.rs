@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use rustix::termios::tcgetwinsize;
+use vellum_command::stdio;
 
 /// How headings look.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -97,6 +99,23 @@ pub(crate) fn bytes(count: u64) -> String {
     let decimals = usize::from(value < 9.95);
     let number = format!("{value:.decimals$}");
     format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), UNITS[unit])
+}
+
+/// The most characters in a line, on a terminal that is wide enough.
+const LINE_WIDTH_MAX: usize = 100;
+/// Text in shorter lines cannot be read.
+const LINE_WIDTH_MIN: usize = 40;
+
+/// How many characters a line of text has at most.
+pub(crate) fn line_width() -> usize {
+    let columns = terminal_size().map_or(LINE_WIDTH_MAX, |(columns, _)| columns);
+    columns.clamp(LINE_WIDTH_MIN, LINE_WIDTH_MAX)
+}
+
+/// Columns and rows, where standard output is a terminal that tells them.
+pub(crate) fn terminal_size() -> Option<(usize, usize)> {
+    let size = tcgetwinsize(stdio::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))
 }
 
 /// `text` in lines of no more than `width` characters, as far as its words allow.

@@ -86,6 +86,11 @@ pub fn tell(text: &str) -> io::Result<()> {
     put(stderr(), text, AutoStream::choice(&io::stderr()))
 }
 
+/// Whether standard output shows styles.
+pub fn shows_styles() -> bool {
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
 /// In one piece, so that what other processes say does not come in between.
 fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()> {
     match choice {

@@ -10,10 +10,7 @@ use vellum_command::output;
 
 use super::open::{open_beside, open_to_read};
 use crate::args::{CursorArgs, Position};
-use crate::table::{ALERT, Align, Table, age, bytes, lines};
-
-/// Characters in a line.
-const LINE_WIDTH: usize = 100;
+use crate::table::{ALERT, Align, Table, age, bytes, line_width, lines};
 
 pub(super) fn run(args: &CursorArgs) -> Result<Outcome> {
     if let Some(name) = &args.name
@@ -210,7 +207,7 @@ pub(super) fn alerts(cursors: &[CursorStat]) -> String {
             "cursor {} is overrun: up to {} bytes were removed in front of it",
             cursor.name, cursor.missing_bytes
         );
-        format!("\n{ALERT}{}{ALERT:#}\n", lines(&text, LINE_WIDTH).join("\n"))
+        format!("\n{ALERT}{}{ALERT:#}\n", lines(&text, line_width()).join("\n"))
     };
     overrun.map(alert).collect()
 }

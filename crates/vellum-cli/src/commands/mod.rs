@@ -29,7 +29,11 @@ use crate::scratch;
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
-    let taken = if matches!(command, Command::Append(_)) { &append::TAKEN[..] } else { &[] };
+    let taken = match &command {
+        Command::Append(_) => &append::TAKEN[..],
+        Command::Stat(args) => stat::taken(args),
+        _ => &[],
+    };
     signals::end_first_process(taken).context("cannot take signals")?;
     match command {
         Command::Append(args) => append::run(&args),

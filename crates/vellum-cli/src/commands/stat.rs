@@ -9,6 +9,7 @@ mod overview;
 mod policy;
 mod prometheus;
 mod rates;
+mod screen;
 mod ship;
 mod watch;
 
@@ -23,16 +24,15 @@ use vellum_command::outcome::{BadValue, DAMAGED, Outcome, Result, as_typed, code
 use vellum_command::output;
 
 pub(super) use commits::prepared_segments;
+pub(super) use watch::taken;
 
 use super::cursor;
 use crate::args::StatArgs;
-use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, lines};
+use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, line_width, lines};
 use logs::{Found, Logs, State};
 
-/// What a line of 100 characters leaves to the values of facts.
-const VALUE_WIDTH: usize = 85;
-/// Characters in a line.
-const LINE_WIDTH: usize = 100;
+/// What stands before the values of facts.
+const NAME_WIDTH: usize = 15;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
     let mut logs = Logs::new(&args.logs, args.watch);
@@ -111,12 +111,13 @@ fn outcome(found: &[Found]) -> Outcome {
 /// Everything, in the order in which one wants to know it.
 fn text(args: &StatArgs, log: &Path, state: &State) -> String {
     let State { stat, disk_bytes, rates, .. } = state;
+    let width = line_width();
     let mut text = format!("{HEADING}{}{HEADING:#}\n", log.display());
     let sizes = if args.positions { positions(stat) } else { sizes(*disk_bytes, stat) };
     let rates = rates.as_ref().map(|rates| ("last second", rates.to_string()));
     let facts = facts(stat).into_iter().chain(identity::facts(stat, args.positions));
     for (name, value) in rates.into_iter().chain(sizes).chain(facts) {
-        let lines = lines(&value, VALUE_WIDTH).join("\n               ");
+        let lines = lines(&value, width - NAME_WIDTH).join("\n               ");
         let _ = writeln!(text, "  {name:<12} {lines}");
     }
     if let Some(reason) = &stat.poison {
@@ -126,10 +127,10 @@ fn text(args: &StatArgs, log: &Path, state: &State) -> String {
         let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", held_back(stat, holder));
     }
     for gap in &stat.gaps {
-        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(&missing(gap), LINE_WIDTH).join("\n"));
+        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(&missing(gap), width).join("\n"));
     }
     if let Some(fault) = &stat.cursors_fault {
-        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(fault, LINE_WIDTH).join("\n"));
+        let _ = writeln!(text, "\n{ALERT}{}{ALERT:#}", lines(fault, width).join("\n"));
     }
     text.push_str(&cursor::alerts(&stat.cursors));
     text.push_str(&holds::alerts(&stat.holds));

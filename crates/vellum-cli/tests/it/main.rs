@@ -33,6 +33,7 @@ mod stat_many;
 mod stopping;
 mod support;
 mod tail;
+mod terminal;
 mod times;
 mod trim;
 mod upkeep;

@@ -2,16 +2,13 @@
 
 use vellum::stat::{Hold, HoldKind, ProcessState};
 
-use crate::table::{ALERT, Align, Table, bytes, lines};
-
-/// What stands before the alerts stands at the left edge.
-const ALERT_WIDTH: usize = 100;
+use crate::table::{ALERT, Align, Table, bytes, line_width, lines};
 
 /// What does not go on by itself, and what would help; empty where there is nothing of that kind.
 pub(super) fn alerts(holds: &[Hold]) -> String {
     let stopped = holds.iter().filter(|hold| hold.state == ProcessState::Stopped);
     let alert = |hold: &Hold| {
-        let lines = lines(&alert(hold), ALERT_WIDTH).join("\n");
+        let lines = lines(&alert(hold), line_width()).join("\n");
         format!("\n{ALERT}{lines}{ALERT:#}\n")
     };
     stopped.map(alert).collect()
