@@ -347,3 +347,44 @@ fn bytes_are_those_of_records_and_of_the_disk() {
     let shown = place.run("stat", &["--positions"], b"").good();
     assert!(shown.contains("430 KiB since begin"), "{shown}");
 }
+
+#[test]
+fn a_fault_of_the_cursors_hides_nothing_else_and_is_told() {
+    use vellum::{Lsn, Options};
+    let place = Place::new();
+    place.append(&["--commit", "every"], b"one\ntwo\n");
+    let log = Options::default().open(place.log()).unwrap();
+    let shipper = log.ship().elect().unwrap().unwrap();
+    shipper.hold(Lsn::ZERO, None).unwrap();
+    shipper.set_shipped(Lsn::new(shipper.durable().unwrap().get() - 16)).unwrap();
+    let page = || place.run("stat", &["--prometheus"], b"").good();
+    let has = |page: &str, name: &str, value: &str| {
+        let mut lines = page.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+        assert!(lines.any(|line| line.ends_with(&format!(" {value}"))), "{name} in {page}");
+    };
+    let names = |page: &str| -> Vec<String> {
+        let lines = page.lines().filter(|line| line.starts_with("# TYPE vellum_"));
+        lines.filter(|line| !line.contains("vellum_cursor_")).map(str::to_string).collect()
+    };
+    let good = page();
+    has(&good, "vellum_cursors_fault", "0");
+    fs::write(place.log().join("cursors"), "damaged").unwrap();
+    let damaged = page();
+    has(&damaged, "vellum_cursors_fault", "1");
+    has(&damaged, "vellum_ship_lag_bytes", "16");
+    assert_eq!(names(&damaged), names(&good));
+    let stat = place.stat();
+    assert_eq!(stat["ship"]["lag_bytes"], 16);
+    assert!(stat["cursors_fault"].is_string() && stat["ship"]["held_from"].is_null());
+}
+
+#[test]
+fn a_file_that_is_missing_is_told_to_prometheus_by_a_number() {
+    let place = Place::new();
+    place.append(&["--segment-bytes", "4KiB"], "x\n".repeat(600).as_bytes());
+    fs::remove_file(&place.segments()[1]).unwrap();
+    assert_eq!(place.run("stat", &[], b"").code, 3);
+    let page = place.run("stat", &["--prometheus"], b"").good();
+    let missing = page.lines().find(|line| line.starts_with("vellum_missing_files{")).unwrap();
+    assert!(missing.ends_with(" 1"), "{missing}");
+}

@@ -15,6 +15,8 @@ pub(super) fn text(found: &[Found]) -> anyhow::Result<String> {
     let mut page = Page { log: String::new(), families: Vec::new() };
     for Found { path, state } in found {
         page.log = path.display().to_string();
+        let help = "1 if the log can be looked at";
+        page.level("readable", help, f64::from(state.is_ok()));
         if let Ok(state) = state {
             page.log(state);
         }
@@ -38,6 +40,10 @@ impl Page {
         self.commits(&metrics.commits);
         self.losses(metrics);
         self.processes(metrics);
+        let help = "Files that are missing, empty or cut short";
+        self.level("missing_files", help, stat.gaps.len() as f64);
+        let help = "1 if the cursors cannot be read, so that nothing is removed";
+        self.level("cursors_fault", help, f64::from(stat.cursors_fault.is_some()));
         self.cursors(&stat.cursors);
         self.ship(&stat.ship);
     }

@@ -243,7 +243,8 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         gaps: gap::gaps(core)?,
         cursors,
         cursors_fault,
-        ship: ship_state::state(core).unwrap_or_default(),
+        // A fault of the cursors is told above.
+        ship: ship_state::state(core).or_else(|_| ship_state::without_hold(core))?,
         participants: participants(core),
         holds: metrics.holds,
     })

@@ -99,6 +99,12 @@ impl ShipState {
 
 /// Reads shared words, the locks and the file of the cursors. Changes nothing.
 pub(crate) fn state(core: &Core) -> Result<ShipState> {
+    let held_from = Shipping::of(core).held_for_shipper()?;
+    Ok(ShipState { held_from, ..without_hold(core)? })
+}
+
+/// The same without what is held: where the cursors cannot be read, the rest can.
+pub(crate) fn without_hold(core: &Core) -> Result<ShipState> {
     let words = &core.words().ship;
     let (status, fault) = self::status(words);
     let is_running = Shipping::of(core).is_shipped_by_somebody();
@@ -120,7 +126,7 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
         } else {
             extent::bytes_between(core, shipped, durable)?
         },
-        held_from: Shipping::of(core).held_for_shipper()?,
+        held_from: None,
         gap: words.gap(),
         counters: ShipCounters::from_numbers(words.counters()),
     })
