@@ -22,6 +22,10 @@ pub struct Form {
     /// End each record with a NUL byte instead of a newline
     #[arg(short = '0', long)]
     pub null: bool,
+    /// Print the bytes of each record and nothing between them, as for a program that takes them as
+    /// a stream
+    #[arg(long, conflicts_with_all = ["json", "null"])]
+    pub raw: bool,
 }
 
 /// Prints records in a form.
@@ -31,6 +35,7 @@ pub struct Printer {
     is_json: bool,
     is_text: bool,
     has_names: bool,
+    is_raw: bool,
     end: u8,
     /// Where the next line starts that belongs to the one printed last, which has no end.
     open_until: Option<u64>,
@@ -87,6 +92,7 @@ impl Printer {
             is_json: form.json,
             is_text: layout == Layout::Text,
             has_names: false,
+            is_raw: form.raw,
             end: if form.null { 0 } else { b'\n' },
             open_until: None,
         }
@@ -126,6 +132,9 @@ impl Printer {
 
     #[inline]
     fn put(&mut self, log: Option<&str>, record: Printed<'_>) -> Result<()> {
+        if self.is_raw {
+            return self.output.bytes(record.payload);
+        }
         let line = record.payload.strip_suffix(b"\n").filter(|_| self.is_text);
         let payload = line.unwrap_or(record.payload);
         if self.is_json {

@@ -34,7 +34,8 @@ Examples:
   vellum cat --from 67108864 --to 67109120 app.log
   vellum cat --since 10min app.log
   vellum cat --since 2026-11-23 --until '2026-11-23 12:00' app.log
-  vellum cat -0 files.log | xargs -0 ls -l";
+  vellum cat -0 files.log | xargs -0 ls -l
+  vellum cat --raw commands.log | redis-cli --pipe";
 
 pub(super) const TAIL: &str = "\
 Examples:

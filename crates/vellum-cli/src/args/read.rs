@@ -14,8 +14,8 @@ use super::{examples, values};
 /// Print the records of a log
 ///
 /// Needs no more than read permission and changes nothing. Framed records are printed with a
-/// newline each, lines of a text log as they are. What a killed writer left unfinished is passed
-/// over.
+/// newline each, lines of a text log as they are; with --raw nothing is added. What a killed writer
+/// left unfinished is passed over.
 ///
 /// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
 /// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
@@ -105,10 +105,10 @@ pub(crate) struct TailArgs {
     ///
     /// That is the "next_lsn" that --json or --positions prints with a record. The end of the input
     /// ends the command; it exits with 1 if something printed was not acknowledged.
-    #[arg(long, requires = "cursor")]
+    #[arg(long, requires = "cursor", conflicts_with = "raw")]
     pub(crate) ack: bool,
     /// Print before each record the position behind it, and a tab
-    #[arg(long, conflicts_with = "json", requires = "cursor")]
+    #[arg(long, conflicts_with_all = ["json", "raw"], requires = "cursor")]
     pub(crate) positions: bool,
 }
 

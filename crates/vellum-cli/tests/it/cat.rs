@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::support::{Place, Running, vellum};
+use super::support::{Place, Running, run, vellum};
 
 #[test]
 fn from_and_to_cut_out_a_part() {
@@ -149,5 +149,45 @@ fn only_what_was_committed_is_printed_where_that_is_asked_for() {
                 assert_eq!([cat.line(), tail.line(), again.line()], [line.as_str(); 3]);
             }
         }
+    }
+}
+
+#[test]
+fn raw_is_the_bytes_of_the_records_and_nothing_else() {
+    let commands = ["*1\r\n$4\r\nPING\r\n", "\0\n", "", "no end"];
+    for text in [false, true] {
+        let place = Place::new();
+        let options = if text { vellum::Options::text() } else { vellum::Options::events() };
+        let log = options.open(place.log()).unwrap();
+        // In a text log each record is a line.
+        let commands = if text { &["one\n", "\n", "two\n"][..] } else { &commands[..] };
+        for command in commands {
+            log.append(command.as_bytes()).unwrap();
+        }
+        drop(log);
+        let whole = commands.concat();
+        assert_eq!(place.run("cat", &["--raw"], b"").good(), whole);
+        assert_eq!(place.run("tail", &["--raw"], b"").good(), whole);
+        assert_eq!(place.run("tail", &["--raw", "--cursor", "x"], b"").good(), whole);
+        assert_eq!(place.run("tail", &["--raw", "-n", "1"], b"").good(), *commands.last().unwrap());
+        let mut follower = place.start("cat", &["--raw", "-f"]);
+        let mut bytes = vec![0; whole.len()];
+        follower.stdout.as_mut().unwrap().read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, whole.as_bytes());
+    }
+}
+
+#[test]
+fn raw_goes_with_nothing_that_says_more_of_a_record() {
+    for rest in [
+        &["cat", "--raw", "--json", "x"][..],
+        &["cat", "--raw", "-0", "x"],
+        &["tail", "--raw", "--json", "x"],
+        &["tail", "--raw", "--cursor", "y", "--positions", "x"],
+        &["tail", "--raw", "--cursor", "y", "--ack", "x"],
+    ] {
+        let ran = run(rest, b"");
+        assert!(ran.code == 2 && ran.stderr.contains("--raw"), "{rest:?}: {ran:?}");
+        assert!(ran.stderr.contains("cannot be used with"), "{rest:?}: {ran:?}");
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct CatArgs {
     #[command(flatten)]
     form: Form,
     /// Begin each record of many logs with the name of its log and a tab
-    #[arg(long)]
+    #[arg(long, conflicts_with = "raw")]
     names: bool,
 }
 
