@@ -12,7 +12,7 @@ use super::{examples, values};
 /// Drop the oldest part of a log
 ///
 /// Whole segment files before the position are removed; records before it in the file that stays
-/// are no longer shown.
+/// are no longer shown. On a terminal it asks first.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TRIM)]
 pub(crate) struct TrimArgs {
@@ -22,6 +22,9 @@ pub(crate) struct TrimArgs {
     /// The oldest position to keep: that of a record, or the published end
     #[arg(long, value_name = "LSN", value_parser = values::lsn)]
     pub(crate) before: Lsn,
+    /// Do not ask; without a terminal nobody is asked
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -148,8 +151,8 @@ pub(crate) struct CheckpointArgs {
 
 /// Drop the newest part of a log: a record and all behind it
 ///
-/// Nobody else may have the log open. Nothing is asked, and what was dropped is gone: --dry-run
-/// tells what that would be.
+/// Nobody else may have the log open. What was dropped is gone: --dry-run tells what that would be.
+/// On a terminal it asks first.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TRUNCATE)]
 pub(crate) struct TruncateArgs {
@@ -162,6 +165,9 @@ pub(crate) struct TruncateArgs {
     /// Count the records that would go, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Do not ask; without a terminal nobody is asked
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -170,7 +176,8 @@ pub(crate) struct TruncateArgs {
 /// Save what is readable of a damaged log into a new one
 ///
 /// The damaged log stays as it is. Prints a line for each thing that could not be read,
-/// FILE:OFFSET: lsn LSN: REASON, and exits with 3 if there was any.
+/// FILE:OFFSET: lsn LSN: REASON, and exits with 3 if there was any. On a terminal it asks before it
+/// saves into a directory that has files.
 #[derive(Args, Debug)]
 #[command(after_help = examples::REPAIR)]
 pub(crate) struct RepairArgs {
@@ -180,6 +187,9 @@ pub(crate) struct RepairArgs {
     /// The directory of the new log, which does not exist yet
     #[arg(value_name = "TO", value_hint = ValueHint::DirPath)]
     pub(crate) target: PathBuf,
+    /// Do not ask; without a terminal nobody is asked
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Print one object of JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,6 +2,7 @@
 
 mod advise;
 mod append;
+mod ask;
 mod bench;
 mod cat;
 mod checkpoint;

@@ -1,10 +1,14 @@
 //! `vellum repair`: what is readable of a damaged log, saved into a new one.
 
+use std::fs;
+use std::path::Path;
+
 use serde::Serialize;
 use vellum::stat::RepairReport;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::{self, Output};
 
+use super::ask::may_go_on;
 use super::verify::{self, JsonDamage};
 use crate::args::RepairArgs;
 use crate::table;
@@ -17,6 +21,12 @@ struct JsonRepair<'a> {
 }
 
 pub(super) fn run(args: &RepairArgs) -> Result<Outcome> {
+    if !args.yes && has_other_files(&args.target) {
+        let target = args.target.display();
+        if !may_go_on(format_args!("{target} is there already, with files in it: save into it?"))? {
+            return Ok(Outcome::Failed);
+        }
+    }
     let report = vellum::repair(&args.source, &args.target)?;
     if args.json {
         output::print_json(&JsonRepair {
@@ -33,6 +43,12 @@ pub(super) fn run(args: &RepairArgs) -> Result<Outcome> {
         output::say(format_args!("{} in {}", summary(&report), args.target.display()));
     }
     Ok(if report.damage.is_empty() { Outcome::Good } else { Outcome::Damaged })
+}
+
+/// Whether something is there that is no log: a log is refused anyway.
+fn has_other_files(target: &Path) -> bool {
+    let has_files = fs::read_dir(target).is_ok_and(|mut files| files.next().is_some());
+    has_files && !target.join("control").exists()
 }
 
 fn summary(report: &RepairReport) -> String {

@@ -5,7 +5,8 @@ use vellum::Lsn;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::open::open_to_write;
+use super::ask::may_go_on;
+use super::open::{open_to_read, open_to_write};
 use crate::args::TrimArgs;
 use crate::table;
 
@@ -18,6 +19,9 @@ struct JsonTrim {
 }
 
 pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
+    if !args.yes && !is_agreed(args)? {
+        return Ok(Outcome::Failed);
+    }
     let log = open_to_write(&args.log)?;
     let report = log.trim(args.before)?;
     if args.json {
@@ -34,4 +38,15 @@ pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Good)
+}
+
+/// Asks, where records would go.
+fn is_agreed(args: &TrimArgs) -> Result<bool> {
+    let log = open_to_read(&args.log)?;
+    let (begin, end, before) = (log.begin(), log.published(), args.before);
+    if before <= begin {
+        return Ok(true);
+    }
+    let log = args.log.display();
+    may_go_on(format_args!("{log} holds {begin} to {end}: drop everything before {before}?"))
 }

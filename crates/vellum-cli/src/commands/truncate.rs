@@ -6,6 +6,7 @@ use vellum::{Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
+use super::ask::may_go_on;
 use super::open::{open_to_read, open_to_write};
 use crate::args::TruncateArgs;
 use crate::table;
@@ -22,6 +23,9 @@ struct JsonTruncate {
 }
 
 pub(super) fn run(args: &TruncateArgs) -> Result<Outcome> {
+    if !(args.yes || args.dry_run || is_agreed(args)?) {
+        return Ok(Outcome::Failed);
+    }
     let log = if args.dry_run { open_to_read(&args.log)? } else { open_to_write(&args.log)? };
     let (begin, end) = (log.begin(), log.published());
     ensure!(
@@ -41,6 +45,17 @@ pub(super) fn run(args: &TruncateArgs) -> Result<Outcome> {
         output::say(sentence(args.from, end, table::bytes(bytes), records));
     }
     Ok(Outcome::Good)
+}
+
+/// Asks, where records would go.
+fn is_agreed(args: &TruncateArgs) -> Result<bool> {
+    let log = open_to_read(&args.log)?;
+    let (begin, end, from) = (log.begin(), log.published(), args.from);
+    if !(begin..end).contains(&from) {
+        return Ok(true);
+    }
+    let log = args.log.display();
+    may_go_on(format_args!("{log} holds {begin} to {end}: drop everything from {from} on?"))
 }
 
 fn count_records(log: &Log, from: Lsn) -> Result<u64> {

@@ -1,7 +1,7 @@
 //! What is different on a terminal.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
@@ -180,4 +180,86 @@ fn there_is_no_screen_where_a_terminal_has_none_and_no_style_where_none_is_wante
     let mut piped = super::support::Running::start(&mut command);
     let told: String = (0..60).map(|_| piped.line()).collect();
     assert!(told.contains("\x1b[1m") && !told.contains("\x1b[?") && !told.contains("\x1b[H"));
+}
+
+/// Starts a command of somebody at the terminal.
+fn start(terminal: &Terminal, words: &[&str]) -> Child {
+    let mut command = vellum();
+    command.args(words).env("TERM", "xterm").stdin(terminal.stream()).stderr(terminal.stream());
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// The exit code of one that asks and is answered so; and what it asks.
+fn asked(words: &[&str], answer: &str) -> (i32, String) {
+    let mut terminal = Terminal::new(80, 24);
+    let mut child = start(&terminal, words);
+    let question = terminal.until("[y/N] ");
+    terminal.person.write_all(answer.as_bytes()).unwrap();
+    (child.wait().unwrap().code().unwrap(), question)
+}
+
+#[test]
+fn what_takes_records_away_asks_before_it_does() {
+    let place = Place::new();
+    let log = place.log().to_str().unwrap().to_string();
+    let told = place.append(&[], b"one\ntwo\nthree\n");
+    let (second, third) = (told[1].to_string(), told[2].to_string());
+    let trim = ["trim", &log, "--before", &second];
+    let truncate = ["truncate", &log, &third];
+    for words in [&trim[..], &truncate] {
+        // A line, or the end of the input.
+        for answer in ["n\n", "\n", "yesterday\n", "\x04"] {
+            let (code, question) = asked(words, answer);
+            assert_eq!(code, 1, "{words:?} {answer:?}");
+            assert!(question.contains(&log) && question.contains(words[words.len() - 1]));
+        }
+    }
+    assert_eq!(place.run("cat", &[], b"").good(), "one\ntwo\nthree\n");
+    assert_eq!(asked(&trim, "y\n").0, 0);
+    assert_eq!(asked(&truncate, "YES\n").0, 0);
+    assert_eq!(place.run("cat", &[], b"").good(), "two\n");
+}
+
+#[test]
+fn nothing_is_asked_with_yes_nor_where_nothing_goes_nor_where_somebody_could_not_see_it() {
+    let place = Place::new();
+    let log = place.log().to_str().unwrap().to_string();
+    let told = place.append(&[], b"one\ntwo\nthree\n");
+    let (first, second, third) = (&told[0].to_string(), &told[1].to_string(), &told[2].to_string());
+    for words in [
+        &["trim", &log, "--before", first][..],
+        &["truncate", &log, third, "--dry-run"],
+        &["truncate", &log, &place.stat()["published"].to_string()],
+        &["trim", &log, "--before", second, "--yes"],
+        &["truncate", "-y", &log, third],
+    ] {
+        let terminal = Terminal::new(80, 24);
+        assert_eq!(start(&terminal, words).wait().unwrap().code(), Some(0), "{words:?}");
+    }
+    assert_eq!(place.run("cat", &[], b"").good(), "two\n");
+    // A pipe on either side, and nobody is asked.
+    let terminal = Terminal::new(80, 24);
+    let mut command = vellum();
+    command.args(["truncate", &log, second]).stdin(terminal.stream()).stderr(Stdio::null());
+    assert!(command.status().unwrap().success());
+    assert_eq!(place.run("cat", &[], b"").good(), "");
+}
+
+#[test]
+fn repair_asks_where_its_new_log_would_stand_among_other_files() {
+    let place = Place::new();
+    place.append(&[], b"one\n");
+    let (log, copy) = (place.log(), place.dir().join("copy"));
+    let words = ["repair", log.to_str().unwrap(), copy.to_str().unwrap()];
+    fs::create_dir(&copy).unwrap();
+    fs::write(copy.join("lock"), "").unwrap();
+    let (code, question) = asked(&words, "n\n");
+    assert!(code == 1 && question.contains("is there already"), "{question}");
+    assert!(!copy.join("control").exists());
+    assert_eq!(asked(&words, "y\n").0, 0);
+    // A log that is there is refused, and nobody is asked about it.
+    let terminal = Terminal::new(80, 24);
+    assert_eq!(start(&terminal, &words).wait().unwrap().code(), Some(1));
+    fs::remove_dir_all(&copy).unwrap();
+    assert_eq!(start(&terminal, &words).wait().unwrap().code(), Some(0), "nothing is there");
 }
