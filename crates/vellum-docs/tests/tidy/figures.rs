@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{Fields, ImplItem, Item, Visibility};
 
-use crate::files::{Source, root};
+use crate::files::{Source, named, root};
 use crate::modules::{self, Crate, Module, is_for_tests, is_test, type_name};
 
 /// What every handle of one log in one process shares, and what may do more with it.
@@ -290,6 +290,12 @@ pub(crate) fn code_lines() -> Figure {
         .filter(|source| !is_test(&source.name))
         .map(|source| source.code_lines().filter(|(_, line)| !line.trim().is_empty()).count());
     (lines.sum(), Vec::new())
+}
+
+/// Words of the pages, as `wc -w` counts them: with code, figures and the bars of tables.
+pub(crate) fn page_words() -> Figure {
+    let pages = named("docs/", &["md"]);
+    (pages.iter().map(|page| page.text.split_whitespace().count()).sum(), Vec::new())
 }
 
 /// Clauses with a pronoun as their subject where a noun would say more.
