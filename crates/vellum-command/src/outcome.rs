@@ -80,11 +80,16 @@ pub fn end_by(signal: i32) -> ! {
 
 /// The text of an error with options as the user has typed them.
 pub fn as_typed(error: &anyhow::Error) -> String {
-    let text = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
-        Some(error) => vellum::Error::text_with(error, typed),
-        None => cause.to_string(),
-    };
-    error.chain().map(text).collect::<Vec<_>>().join(": ")
+    let mut texts = Vec::new();
+    for cause in error.chain() {
+        if let Some(error) = cause.downcast_ref::<vellum::Error>() {
+            // It has the words of what is behind it.
+            texts.push(error.text_with(typed));
+            break;
+        }
+        texts.push(cause.to_string());
+    }
+    texts.join(": ")
 }
 
 /// What an option of the library is called on a command line.
@@ -108,5 +113,20 @@ pub fn code(error: &anyhow::Error) -> u8 {
         Some(ErrorKind::Corrupt) => DAMAGED,
         Some(ErrorKind::InvalidOption) => USAGE,
         _ => FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_system_is_told_once() {
+        let refused = vellum::Options::events().open("/dev/null/a.log").unwrap_err();
+        let text = refused.to_string();
+        let error = Err::<(), _>(refused).context("cannot begin").unwrap_err();
+        assert_eq!(as_typed(&error), format!("cannot begin: {text}"));
     }
 }

@@ -1,7 +1,8 @@
 //! The one error type: what failed, on which file, at which position, and what would be right.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
 
 use rustix::io::Errno;
 
@@ -111,6 +112,8 @@ impl ErrorKind {
 ///
 /// Its text is one complete sentence that names the operation, the file, the value and, where the
 /// caller can do something about it, what would be right. [`Error::kind`] is what programs match.
+/// The [source](std::error::Error::source) is the [`io::Error`] of a system call that failed, where
+/// one did; the text has its words too.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Detail>);
 
@@ -121,7 +124,7 @@ struct Detail {
     message: String,
     path: Option<PathBuf>,
     lsn: Option<Lsn>,
-    errno: Option<Errno>,
+    cause: Option<Arc<io::Error>>,
     /// Whether it was a sync that failed: see [`OsResult::or_unsynced`].
     is_of_sync: bool,
 }
@@ -131,21 +134,19 @@ impl Error {
     #[doc(hidden)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let message = message.into();
-        let (path, lsn, errno, is_of_sync) = (None, None, None, false);
-        Error(Box::new(Detail { kind, message, path, lsn, errno, is_of_sync }))
+        let (path, lsn, cause, is_of_sync) = (None, None, None, false);
+        Error(Box::new(Detail { kind, message, path, lsn, cause, is_of_sync }))
     }
 
     /// An error that the operating system answered while Vellum tried to `operation` on `path`.
     #[doc(hidden)]
     pub fn os(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
         let kind = ErrorKind::of(errno);
-        let (message, errno) = match own_reason(errno) {
+        let error = match own_reason(errno) {
             // Which number that is says nothing.
-            Some(reason) => (format!("cannot {operation}: {reason}"), None),
-            None => (format!("cannot {operation}"), Some(errno)),
+            Some(reason) => Error::new(kind, format!("cannot {operation}: {reason}")),
+            None => Error::new(kind, format!("cannot {operation}")).caused_by(errno),
         };
-        let mut error = Error::new(kind, message);
-        error.0.errno = errno;
         error.at_path(path)
     }
 
@@ -166,13 +167,22 @@ impl Error {
         error
     }
 
+    fn caused_by(mut self, errno: Errno) -> Error {
+        self.0.cause = Some(Arc::new(errno.into()));
+        self
+    }
+
+    fn errno(&self) -> Option<Errno> {
+        self.0.cause.as_ref().and_then(|cause| Errno::from_io_error(cause))
+    }
+
     fn add(&mut self, text: &str) {
         self.0.message.push_str(text);
     }
 
     /// The same error of making a log on FUSE, saying what may be wrong with the server.
     pub(crate) fn on_fuse(mut self) -> Error {
-        if self.0.errno.is_some_and(|errno| errno != Errno::NODEV) {
+        if self.errno().is_some_and(|errno| errno != Errno::NODEV) {
             self.add(&format!(" on a FUSE filesystem; {USE_THE_PAGE_CACHE}"));
         }
         self
@@ -184,9 +194,7 @@ impl Error {
             "could not {operation} the log, so nothing more can be made durable until every \
              process has closed it and one has opened it again"
         );
-        let mut error = Error::new(ErrorKind::Poisoned, message);
-        error.0.errno = Some(errno);
-        error.at_path(path)
+        Error::new(ErrorKind::Poisoned, message).caused_by(errno).at_path(path)
     }
 
     /// The same error, saying which file it is about.
@@ -234,8 +242,8 @@ impl Error {
         if let Some(path) = &self.0.path {
             text += &format!(" ({})", escaped(path.display()));
         }
-        if let Some(errno) = self.0.errno {
-            text += &format!(": {errno}");
+        if let Some(cause) = &self.0.cause {
+            text += &format!(": {cause}");
         }
         text
     }
@@ -254,12 +262,12 @@ impl Error {
     /// was no space, or which a filter of calls does not know.
     pub(crate) fn failed_sync(&self) -> Option<Errno> {
         let is_failed = self.0.is_of_sync && self.0.kind != ErrorKind::NoSpace;
-        self.0.errno.filter(|errno| is_failed && *errno != Errno::NOSYS)
+        self.errno().filter(|errno| is_failed && *errno != Errno::NOSYS)
     }
 
     /// The operating system's error number, where it was the operating system that refused.
     pub fn raw_os_error(&self) -> Option<i32> {
-        self.0.errno.map(Errno::raw_os_error)
+        self.0.cause.as_ref().and_then(|cause| cause.raw_os_error())
     }
 }
 
@@ -283,7 +291,11 @@ fn own_reason(errno: Errno) -> Option<&'static str> {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.cause.as_deref().map(|cause| cause as _)
+    }
+}
 
 /// Gives an answer of the operating system the operation and the file it was about.
 pub trait OsResult<T> {
@@ -326,9 +338,9 @@ impl<T> OsResult<T> for rustix::io::Result<T> {
     }
 }
 
-impl From<Error> for std::io::Error {
-    fn from(error: Error) -> std::io::Error {
-        use std::io::ErrorKind as Std;
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        use io::ErrorKind as Std;
         let kind = match error.kind() {
             ErrorKind::NoSpace => Std::StorageFull,
             ErrorKind::NotFound => Std::NotFound,
@@ -341,7 +353,7 @@ impl From<Error> for std::io::Error {
             ErrorKind::TimedOut => Std::TimedOut,
             _ => Std::Other,
         };
-        std::io::Error::new(kind, error)
+        io::Error::new(kind, error)
     }
 }
 
@@ -372,5 +384,17 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::NoSpace);
         let text = error.to_string();
         assert!(text.starts_with("cannot allocate the next segment (/x/1.seg): "), "{text}");
+    }
+
+    #[test]
+    fn behind_an_error_is_that_of_the_system_call() {
+        use std::error::Error as _;
+        let error = Error::os(Errno::NOSPC, "allocate", Path::new("/x")).clone();
+        let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        assert_eq!(source.and_then(io::Error::raw_os_error), Some(libc::ENOSPC));
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        // No system call said that.
+        assert!(Error::os(NOT_REGULAR, "open", Path::new("/x")).source().is_none());
+        assert!(Error::new(ErrorKind::Corrupt, "torn").source().is_none());
     }
 }

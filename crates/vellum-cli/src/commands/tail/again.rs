@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use vellum::{ErrorKind, Log, Lsn};
-use vellum_command::outcome::{Outcome, Result};
+use vellum_command::outcome::{Outcome, Result, as_typed};
 use vellum_command::output;
 use vellum_command::stdio::is_output_closed;
 
@@ -49,7 +49,7 @@ pub(super) fn run(args: CatArgs, lines: Lines) -> Result<Outcome> {
                 outcome = if printed == Outcome::Good { outcome } else { printed };
             }
             Err(error) if !is_another() => return Err(error),
-            Err(error) => output::say(format_args!("{error:#}")),
+            Err(error) => output::say(as_typed(&error)),
         }
         if is_output_closed() {
             break;
