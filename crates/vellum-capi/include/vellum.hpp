@@ -492,6 +492,9 @@ class Log {
 
     std::string_view path() const { return vellum_log_path(get()); }
 
+    // Closes the log as its destructor does, and tells what went wrong. The log is gone afterwards.
+    Status close() && { return detail::status(vellum_close(handle_.release())); }
+
     vellum_log *get() const { return handle_.get(); }
 
   private:

@@ -90,18 +90,30 @@ pub extern "C" fn vellum_reopen(
     })
 }
 
-/// Closes a log; NULL is fine.
+/// Closes a log; NULL is fine. The handle is gone, whatever this returns.
 ///
-/// What was made from it (readers, batches, committers and so on) goes on, and keeps the log open
-/// until it is closed itself. Other processes notice nothing. Records are not made durable by it,
-/// except that the last process to close a staged log commits it: call vellum_sync before, to learn
-/// of errors.
+/// The last process to close a log cuts a text log to its text, and commits what a staged log has.
+/// Other processes notice nothing.
+///
+/// Errors: VELLUM_BUSY where something that was made from the log (a reader, a batch, a committer)
+/// keeps it open: then it is closed with the last of them, and errors are told to nobody.
+/// Otherwise as for vellum_commit, VELLUM_NO_SPACE and VELLUM_IO: the process has left the log, and
+/// what was not committed is there as after a kill -9.
+///
+/// Durable: what was committed, and all of a staged log that no other process has open. Call
+/// vellum_sync before for other logs.
+///
+/// Cost: half a dozen system calls; in a staged log two writes of the device.
 #[unsafe(no_mangle)]
-pub extern "C" fn vellum_close(log: Option<Box<vellum_log>>) {
-    guard_or((), || {
-        drop(log);
-        Ok(())
-    });
+pub extern "C" fn vellum_close(log: Option<Box<vellum_log>>) -> c_int {
+    guard(|| {
+        if let Some(handle) = log {
+            let log = Log::clone(&handle.log);
+            drop(handle);
+            log.close()?;
+        }
+        Ok(VELLUM_OK)
+    })
 }
 
 /// The log's directory, as it was opened. Borrowed until the log is closed. NULL for NULL.

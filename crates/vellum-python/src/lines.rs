@@ -1,7 +1,5 @@
 //! Where log records of Python become lines: what is fast of `VellumHandler`.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::{PyException, PyRecursionError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -15,7 +13,7 @@ use crate::log::Log;
 #[pyclass(module = "vellum_log._vellum_log", frozen)]
 pub(crate) struct LineWriter {
     /// Held beside the `Log` of Python, so that a record on its way arrives when that is closed.
-    log: Arc<vellum::Log>,
+    log: vellum::Log,
     encoding: String,
     errors: String,
     /// Level from which a record is committed.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
@@ -48,14 +48,14 @@ use crate::stat;
 #[pyclass(module = "vellum_log", frozen, weakref)]
 pub(crate) struct Log {
     /// See [locks](crate#locks).
-    open: Mutex<Option<Arc<vellum::Log>>>,
+    open: Mutex<Option<vellum::Log>>,
     path: PathBuf,
     for_a_copy: Py<PyDict>,
 }
 
 impl Log {
     /// The log, unless it is closed.
-    pub(crate) fn open(&self) -> PyResult<Arc<vellum::Log>> {
+    pub(crate) fn open(&self) -> PyResult<vellum::Log> {
         self.state().clone().ok_or_else(|| {
             PyValueError::new_err(format!("the log {} is closed", self.path.display()))
         })
@@ -75,7 +75,7 @@ impl Log {
         Ok(reader)
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<Arc<vellum::Log>>> {
+    fn state(&self) -> MutexGuard<'_, Option<vellum::Log>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,7 +131,7 @@ impl Log {
         let log = py.detach(|| options.open(&path)).or_raise(py)?;
         let none = PyDict::new(py);
         let for_a_copy = for_a_copy(given.unwrap_or(&none))?.unbind();
-        Ok(Log { open: Mutex::new(Some(Arc::new(log))), path, for_a_copy })
+        Ok(Log { open: Mutex::new(Some(log)), path, for_a_copy })
     }
 
     /// Opens or creates a write-ahead log: framed, staged, for programs that commit often. Takes
@@ -222,7 +222,7 @@ impl Log {
     fn reopen(&self, py: Python<'_>) -> PyResult<Log> {
         let reopened = self.run(py, vellum::Log::reopen)?;
         let (path, for_a_copy) = (self.path.clone(), self.for_a_copy.clone_ref(py));
-        Ok(Log { open: Mutex::new(Some(Arc::new(reopened))), path, for_a_copy })
+        Ok(Log { open: Mutex::new(Some(reopened)), path, for_a_copy })
     }
 
     /// Oldest position still kept.
@@ -558,10 +558,15 @@ impl Log {
         self.state().is_none()
     }
 
-    /// Leaves the log; may be called again. Calls of other threads that are under way end first.
-    fn close(&self, py: Python<'_>) {
-        let log = self.state().take();
-        py.detach(|| drop(log));
+    /// Leaves the log; may be called again. Raises what could not be committed or cut: the process
+    /// has left the log all the same. Calls of other threads that are under way, readers and
+    /// cursors keep the log open until they end, and then nothing is raised.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(log) = self.state().take() else { return Ok(()) };
+        match py.detach(|| log.close()) {
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(()),
+            answer => answer.or_raise(py),
+        }
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -569,8 +574,8 @@ impl Log {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __repr__(&self) -> String {

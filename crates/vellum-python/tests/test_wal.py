@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import resource
 import select
 import signal
 from pathlib import Path
@@ -165,3 +166,21 @@ def test_a_killed_program_has_what_it_acknowledged(path: str) -> None:
         log.close()
     with small(path) as log:
         assert log.begin > 16384, "it was trimmed"
+
+
+def test_closing_raises_what_could_not_be_committed(path: str) -> None:
+    def close_on_a_full_disk() -> None:
+        log = Log.wal(path)
+        log.append(b"a record")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        with pytest.raises(vellum_log.NoSpace):
+            log.close()
+        assert log.closed
+        log.close()
+
+    assert in_child(close_on_a_full_disk) == 0
+    with Log.wal(path) as log:
+        assert [record.payload for record in log.read()] == [b"a record"]
+        reader = log.read()
+    # What holds it open is no error.
+    assert log.closed and reader is not None

@@ -123,7 +123,7 @@ static void nulls(const vellum_log *log)
     CHECK(vellum_batch_count(NULL) == 0 && vellum_reservation_lsn(NULL) == 0);
     CHECK(vellum_reservation_remaining(NULL) == 0 && vellum_reader_position(NULL) == 0);
     CHECK(vellum_completion_fd(NULL) == -1 && vellum_damage_list_count(NULL) == 0);
-    vellum_close(NULL);
+    OK(vellum_close(NULL));
     vellum_batch_discard(NULL);
     vellum_reservation_abandon(NULL);
     vellum_reader_close(NULL);

@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     } else {
         OK(opened);
         commits_that_fail(path, log);
-        vellum_close(log);
+        RETURNS(VELLUM_POISONED, vellum_close(log));
         reopened(path);
     }
     free(path);

@@ -113,7 +113,9 @@ void handles_may_be_dropped_in_any_order(const std::string &dir)
     vellum::Log moved = std::move(*log);
     log.reset();
     CHECK(moved.sync());
+    CHECK(std::move(moved).close().error().code() == VELLUM_BUSY);
     CHECK(read_all(*reader) == std::vector<std::string>{"kept"});
+    CHECK(open(dir + "/closed").close());
 }
 
 void errors_are_values(const std::string &dir)

@@ -103,9 +103,9 @@ fn figures_of_the_structure_only_sink() {
         ("places that ask whether records have frames", 14, figures::frame_questions(&library)),
         ("shared words changed outside of shared/", 0, figures::foreign_stores(&library)),
         ("names at the root", 43, figures::root_names(&library)),
-        ("methods of Log", 42, figures::public_methods(&library, "Log")),
+        ("methods of Log", 43, figures::public_methods(&library, "Log")),
         ("methods of Options", 20, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 19407, figures::code_lines()),
+        ("lines of code of the library", 19429, figures::code_lines()),
         ("pronouns as subjects in comments", 223, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {

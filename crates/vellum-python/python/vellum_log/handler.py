@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import datetime
 import logging
 import operator
@@ -184,9 +185,9 @@ class VellumHandler(logging.Handler):
         """Leaves the log. A record that comes later opens it again, as with `FileHandler`."""
         self._write = self._open_and_write
         log, self._log = self._log, None
+        super().close()
         if log is not None:
             log.close()
-        super().close()
 
     def _close_with_worker(self) -> None:
         """In a process of `multiprocessing`, which ends without what `atexit` and `logging` do then,
@@ -225,7 +226,9 @@ class VellumHandler(logging.Handler):
             log.close()
             return
         self._use(log)
-        old.close()
+        # What could not be tidied there is gone with the old log.
+        with contextlib.suppress(Error):
+            old.close()
 
     def _use(self, log: Log) -> Log:
         self._log = log

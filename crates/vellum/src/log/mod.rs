@@ -21,7 +21,7 @@ use crate::identity::Recovery;
 use crate::log::open::{enter, reopen};
 use crate::log::report::{metrics, stat, verify};
 use crate::log::state::core::Core;
-use crate::{Layout, Options, Result};
+use crate::{Error, ErrorKind, Layout, Options, Result};
 
 pub use append::batch::Batch;
 #[cfg(any(feature = "log", feature = "tracing"))]
@@ -60,7 +60,12 @@ pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
 ///
 /// Any number of threads may use one `Log`, any number of processes may have the same log open,
 /// and after `fork` the child may go on using its copy: it becomes a participant of its own at its
-/// first append. Dropping a `Log` leaves the others alone. No thread runs behind it.
+/// first append. No thread runs behind it.
+///
+/// A clone is the same open log, and costs one atomic operation. What is made from a log, such
+/// as a [`Reader`] or a [`Committer`], holds it open as a clone does. When the last of them is
+/// dropped, the process leaves the log, and the last process to leave closes it; others notice
+/// nothing. [`close`](Log::close) does the same and tells of errors.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -75,6 +80,7 @@ pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
 /// assert_eq!((record.lsn, record.payload), (lsn, b"a record".as_slice()));
 /// # Ok::<(), vellum::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Log {
     core: Arc<Core>,
 }
@@ -99,6 +105,39 @@ impl Log {
     /// reading, and there is none.
     pub fn reopen(&self) -> Result<Log> {
         Ok(Log { core: Arc::new(reopen::reopen(&self.core)?) })
+    }
+
+    /// Leaves the log as dropping it does, and tells what went wrong.
+    ///
+    /// The last process to leave cuts a text log to its text and commits what a
+    /// [staged](crate::Fill::Staged) log has. The others leave no more than their place.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) where a clone, or something that was made from the log,
+    /// holds it open: then the last of them leaves it when it is dropped, and its errors are told
+    /// to nobody. Otherwise as for [`commit`](Log::commit), [`NoSpace`](crate::ErrorKind::NoSpace)
+    /// and [`Io`](crate::ErrorKind::Io): the process has left the log all the same, and what was
+    /// not committed is there as after a `kill -9`.
+    ///
+    /// # Durability
+    ///
+    /// What was committed survives a power cut, and so does all of a staged log that no other
+    /// process has open. No other record is made durable by this: [`sync`](Log::sync) is for that.
+    ///
+    /// # Cost
+    ///
+    /// Half a dozen system calls; in a staged log two writes of the device.
+    pub fn close(self) -> Result<()> {
+        let path = self.path().to_path_buf();
+        match Arc::into_inner(self.core) {
+            Some(mut core) => state::core::close(&mut core),
+            None => {
+                let message = "the log stays open: this process has a clone of it, or a reader, a \
+                               committer or something else that was made from it";
+                Err(Error::new(ErrorKind::Busy, message).at_path(&path))
+            }
+        }
     }
 
     /// Whether the log is still at its path.

@@ -5,6 +5,7 @@
 mod awaiting;
 mod begun;
 mod checkpoints;
+mod closing;
 mod commits;
 mod damage;
 mod failed_syncs;

@@ -290,9 +290,10 @@ impl<'a> Leader<'a> {
         let core = self.writer.core;
         let words = core.words();
         let has_commits = core.commits.stage.is_some() || words.commits.named_end() != 0;
-        if !has_commits || commit::is_poisoned(&words.commits) {
+        if !has_commits {
             return Ok(());
         }
+        poison::check(core)?;
         pad::repair(self.writer)?;
         let tail = tail_word::tail(words);
         if tail_word::published(words) != tail {

@@ -1,6 +1,5 @@
 //! Leaving a log: what the last handle of a process does.
 
-use crate::Result;
 use crate::error::OsResult;
 use crate::log::commit::Leader;
 use crate::log::open::words_check;
@@ -12,8 +11,10 @@ use crate::log::state::gate::Gate;
 use crate::log::state::place;
 use crate::log::state::writer::Writer;
 use crate::shared::participants;
+use crate::{Error, Result};
 
-/// Gives everything back; the last to leave tidies the end of the log.
+/// Gives everything back; the last to leave tidies the end of the log. What fails is told once all
+/// the rest is done.
 pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
     let writer = Writer { core, attachment };
     let gate = Gate::enter(&core.dir);
@@ -21,18 +22,24 @@ pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
         // What cannot be padded is left to whoever can.
         let _ = pad::repair(writer);
     }
-    if let Ok(gate) = &gate {
-        drop(attachment.presence().take());
-        let is_alone = gate.is_soon_alone(|| Presence::of(writer).has_company()) == Ok(true);
-        // Another log may have taken the place; its files are not ours.
-        if is_alone && place::has_own_files(core) {
-            // An error leaves what is not durable in the stage, or a longer file.
-            let _ = Leader::of(writer).end_commits();
-            let _ = shrink::to_data(writer);
-            let _ = words_check::note_closed(core);
-        }
-    }
+    let tidied = gate.as_ref().map_err(Error::clone).and_then(|gate| tidy(writer, gate));
     attachment.empty_slots(core.words());
     let left = participants::detach(core.words(), attachment.lock_file(), attachment.me());
-    left.or_os("unlock", &core.dir)
+    tidied.and(left.or_os("unlock", &core.dir))
+}
+
+/// What the last to leave does, in the gate.
+fn tidy(writer: Writer<'_>, gate: &Gate) -> Result<()> {
+    let core = writer.core;
+    drop(writer.attachment.presence().take());
+    let is_alone = gate.is_soon_alone(|| Presence::of(writer).has_company()) == Ok(true);
+    // Another log may have taken the place; its files are not ours.
+    if !is_alone || !place::has_own_files(core) {
+        return Ok(());
+    }
+    // An error leaves what is not durable in the stage, or a longer file.
+    let committed = Leader::of(writer).end_commits();
+    let cut = shrink::to_data(writer);
+    let noted = words_check::note_closed(core);
+    committed.and(cut).and(noted)
 }

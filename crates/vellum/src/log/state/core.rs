@@ -189,13 +189,21 @@ impl fmt::Debug for Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if let Some(writer) = &self.writer
-            && writer.is_own()
-            && !self.region.is_lost()
-        {
-            // Nobody is left to tell; what could not be tidied is tidied by the next opener.
-            let _ = (self.leave)(self, writer.newest());
+        // Nobody is left to tell.
+        let _ = close(self);
+    }
+}
+
+/// Leaves the log, the first time that it is called; what could not be tidied is tidied by the next
+/// opener.
+pub(crate) fn close(core: &mut Core) -> Result<()> {
+    let leave = std::mem::replace(&mut core.leave, |_, _| Ok(()));
+    match &core.writer {
+        Some(writer) if writer.is_own() => {
+            core.check_region()?;
+            leave(core, writer.newest())
         }
+        _ => Ok(()),
     }
 }
 
