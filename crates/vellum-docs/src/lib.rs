@@ -11,11 +11,6 @@ pub struct Readme;
 #[doc = include_str!("../../../docs/rust.md")]
 pub struct Guide;
 
-/// The page of the crate `vellum`.
-#[cfg(doctest)]
-#[doc = include_str!("../../vellum/README.md")]
-pub struct Crate;
-
 /// The page of the crate `vellum-advice`.
 #[cfg(doctest)]
 #[doc = include_str!("../../vellum-advice/README.md")]

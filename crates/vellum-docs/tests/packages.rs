@@ -62,6 +62,57 @@ fn included(text: &str) -> Vec<&str> {
     found.map(|after| after.split('"').next().unwrap()).collect()
 }
 
+/// Types that a program meets first.
+const MET_FIRST: [&str; 13] = [
+    "Backwards",
+    "Batch",
+    "Checkpoint",
+    "CheckpointEvent",
+    "Committer",
+    "Cursor",
+    "Log",
+    "Options",
+    "PollableReader",
+    "Position",
+    "Reader",
+    "Reservation",
+    "Tuning",
+];
+
+/// Whether the comment of a type in `source`, which is there, has an example.
+fn has_example(source: &str, name: &str) -> Option<bool> {
+    let is_head = |line: &str| {
+        let after = line.strip_prefix("pub struct ").and_then(|line| line.strip_prefix(name));
+        after.is_some_and(|after| after.starts_with([' ', '<', '(']))
+    };
+    let lines: Vec<&str> = source.lines().collect();
+    let at = lines.iter().position(|line| is_head(line))?;
+    let comment = lines[..at].iter().rev().take_while(|line| line.starts_with(['/', '#']));
+    Some(comment.copied().any(|line| line == "/// ```"))
+}
+
+#[test]
+fn the_types_that_a_program_meets_first_have_examples() {
+    let mut found = Vec::new();
+    sources(&root().join("crates/vellum/src"), &mut found);
+    let found: Vec<String> = found.iter().map(|path| read(path)).collect();
+    for name in MET_FIRST {
+        let answers = found.iter().find_map(|source| has_example(source, name));
+        assert_eq!(answers, Some(true), "{name} has no example");
+    }
+}
+
+#[test]
+fn the_documentation_of_the_library_begins_with_its_page_and_has_the_guide() {
+    let library = read(&root().join("crates/vellum/src/lib.rs"));
+    assert!(library.starts_with("#![doc = include_str!(\"../README.md\")]"));
+    assert!(library.contains("pub mod guide;"));
+    let guide = read(&root().join("crates/vellum/src/guide.rs"));
+    assert!(guide.contains("#![doc = include_str!(\"../guide.md\")]"));
+    let guide = root().join("crates/vellum/guide.md");
+    assert_eq!(read(&guide), read(&root().join("docs/rust.md")));
+}
+
 #[test]
 fn published_crates_include_nothing_from_outside() {
     for dir in published() {
@@ -69,8 +120,11 @@ fn published_crates_include_nothing_from_outside() {
         sources(&dir.join("src"), &mut found);
         for path in found {
             for name in included(&read(&path)) {
-                let target = path.parent().unwrap().join(name).canonicalize();
-                let is_inside = target.is_ok_and(|target| target.starts_with(&dir));
+                // A link inside is packed as the file that it leads to.
+                let (folder, file) = name.rsplit_once('/').unwrap_or((".", name));
+                let folder = path.parent().unwrap().join(folder).canonicalize();
+                let is_inside = folder
+                    .is_ok_and(|folder| folder.starts_with(&dir) && folder.join(file).exists());
                 assert!(is_inside, "{}: {name} is outside of the package", path.display());
             }
         }

@@ -40,6 +40,12 @@ fn links(text: &str) -> Vec<String> {
             let target = &line[at + 2..];
             found.push(target[..target.find(')').unwrap_or(0)].to_string());
         }
+        if let Some((label, target)) = line.split_once("]: ")
+            && label.starts_with('[')
+            && !label.contains(']')
+        {
+            found.push(target.to_string());
+        }
     }
     found
 }

@@ -1,35 +1,31 @@
-//! An embedded append engine: many processes append to one log at the speed of memory.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`Log`] is a directory of regular files. Any number of threads of any number of processes
-//! append to it at the same time. A record that [`Log::append`] returned for survives the death of
-//! its process, at once and without a system call; a process that is killed, at whatever
-//! instruction, costs nobody else anything.
+//! # What is where
+//!
+//! The [`guide`] has a write-ahead log step by step, and reading, shipping and the rest behind it.
 //!
 //! - [`Options`] opens or creates a log: a [write-ahead log](Options::wal),
 //!   [events](Options::events) at the speed of memory, or [text](Options::text). [`Tuning`] has
 //!   what few programs need.
 //! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
-//!   who waits; [`Options::wal`] is for logs that live on this.
-//! - [`Reader`] reads them, from any position, and follows the log without polling; a
-//!   [durable](Reader::durable) one returns what was committed, and a
+//!   who waits. [`Committer`] does it for tasks, which await it.
+//! - [`Reader`] reads them, from any position, and [follows](Reader::follow) the log without
+//!   polling; a [durable](Reader::durable) one returns what was committed, and a
 //!   [pollable](Reader::pollable) one has a descriptor for event loops. [`Log::read_at`] reads one
 //!   record, [`Log::backwards`] the newest first.
 //! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
-//!   [`Log::cursor`] is one that is stored with the log under a name.
+//!   [`Cursor`] is one that is stored with the log under a name.
+//! - [`Checkpoint`] is where a program recovers from, and [`CheckpointEvent`] says when the next
+//!   one is due.
+//! - [`Error`] has a [kind](ErrorKind), the file and the position that it is about, and what helps.
+//! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after a
+//!   log. What they report is in [`stat`]; programs that ship a log find theirs in [`ship`].
 //! - [`Advice`](advice::Advice) is what `vellum advise` measured for the files below a directory;
 //!   [`Tuning::advice_from`] follows it when a log is created.
-//! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after it.
 //!
 //! The crate `vellum-parallel` is apart from the log: with it, several threads write one ordinary
 //! file at the speed of many.
-//!
-//! With the feature `tracing`, `vellum::tracing` has a writer for `tracing-subscriber`; with `log`,
-//! `vellum::logger` one for the macros of the crate `log`; with `zstd`, closed files of text logs
-//! can be [compressed](Options::compress). None is on unless asked for.
-//!
-//! The format is described in `docs/format.md`, the protocol between processes in
-//! `docs/protocol.md`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
@@ -41,6 +37,9 @@ mod escape;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod format;
+// In the documentation alone; `vellum-docs` compiles its programs.
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 mod identity;
 mod knowledge;
 mod log;

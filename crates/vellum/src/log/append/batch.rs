@@ -13,6 +13,18 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Made by [`Log::batch`](crate::Log::batch). Records are collected in memory and appended by one
 /// reservation: readers see all of them or none, one after the other with nothing between, whoever
 /// dies when.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let log = vellum::Options::wal().open(dir.path().join("a.wal"))?;
+/// let mut transfer = log.batch();
+/// transfer.push(b"take 5 from a")?;
+/// transfer.push(b"give 5 to b")?;
+/// let first = transfer.append()?; // both, or none
+/// log.commit(first)?;             // the records of a batch are durable together
+/// # assert_eq!(log.reader(first)?.into_iter().count(), 2);
+/// # Ok::<(), vellum::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a batch is appended by `append`"]
 pub struct Batch<'a> {

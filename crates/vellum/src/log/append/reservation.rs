@@ -25,6 +25,19 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// visible. Dropping the reservation abandons it: the space is padded, and readers pass over it.
 ///
 /// While it is held, nothing behind it becomes visible: keep it short.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let log = vellum::Options::events().open(dir.path().join("a.log"))?;
+/// use std::io::Write;
+///
+/// let mut record = log.reserve(11)?;
+/// record.write_all(b"header:")?;
+/// record.write_all(b"body")?;
+/// let lsn = record.publish()?; // from now on readers see it
+/// # assert_eq!(log.read_at(lsn)?.payload, b"header:body");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a reservation that is dropped is abandoned"]
 pub struct Reservation<'a> {
     writer: Writer<'a>,

@@ -15,6 +15,28 @@ use crate::{Error, ErrorKind, Result};
 /// when a commit of this process finds that a checkpoint is
 /// [due](crate::Checkpoint::is_due), and stays so until [`take`](CheckpointEvent::take) is called.
 /// All events of one open log in one process share one descriptor.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("a.wal");
+/// use rustix::event::{PollFd, PollFlags, poll};
+/// use vellum::{Options, Tuning};
+///
+/// let tuning = Tuning::new().checkpoint_after_bytes(64 << 10);
+/// let log = Options::wal().tuning(tuning).open(&path)?;
+/// let event = log.checkpoint().event()?;
+/// # log.append_durable(&[0; 70_000])?;
+/// // A thread that does nothing else:
+/// poll(&mut [PollFd::new(&event, PollFlags::IN)], None)?;
+/// if event.take()? {
+///     let position = log.published();
+///     // ... write a snapshot of what is before `position`, and sync it ...
+///     log.checkpoint().set(position)?;
+///     log.trim(position)?;
+/// }
+/// # assert!(!log.checkpoint().is_due());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct CheckpointEvent {
     core: Arc<Core>,

@@ -133,6 +133,20 @@ impl Committer {
 }
 
 /// The checkpoint of an open log: [`Log::checkpoint`].
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let log = vellum::Options::wal().open(dir.path().join("a.wal"))?;
+/// let position = log.published();
+/// // ... write a snapshot of what is before `position`, and sync it ...
+/// log.checkpoint().set(position)?;
+/// log.trim(position)?;
+///
+/// // After a restart, with the snapshot:
+/// let mut reader = log.reader(log.checkpoint().lsn())?;
+/// # assert!(reader.next()?.is_none());
+/// # Ok::<(), vellum::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint<'a> {
     core: &'a Arc<Core>,

@@ -23,6 +23,20 @@ const PIECE: u64 = 64 << 10;
 ///
 /// Made by [`Log::backwards`](crate::Log::backwards). It is over where the log begins, also if that
 /// is trimmed meanwhile, and after an error.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let log = vellum::Options::events().open(dir.path().join("a.log"))?;
+/// # for number in 0..9 {
+/// #     log.append(format!("record {number}").as_bytes())?;
+/// # }
+/// use vellum::Lsn;
+///
+/// let newest: Result<Vec<_>, _> = log.backwards(Lsn::MAX)?.take(2).collect();
+/// let newest: Vec<_> = newest?.into_iter().map(|record| record.payload).collect();
+/// assert_eq!(newest, [b"record 8", b"record 7"]);
+/// # Ok::<(), vellum::Error>(())
+/// ```
 pub struct Backwards {
     core: Arc<Core>,
     reader: Reader,

@@ -19,6 +19,23 @@ use crate::{Lsn, Result};
 ///
 /// In a forked child it returns [`Unsupported`](crate::ErrorKind::Unsupported) at the end of the
 /// log: make another there.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let log = vellum::Options::events().open(dir.path().join("a.log"))?;
+/// # log.append(b"one")?;
+/// use rustix::event::{PollFd, PollFlags, poll};
+/// use vellum::Lsn;
+///
+/// let mut reader = log.reader(Lsn::ZERO)?.pollable()?;
+/// // Each turn of the event loop:
+/// poll(&mut [PollFd::new(&reader, PollFlags::IN)], None)?;
+/// while let Some(record) = reader.next()? {
+///     println!("{}: {:?}", record.lsn, record.payload);
+/// }
+/// # assert_eq!(reader.position(), log.published());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PollableReader {
     reader: Reader,

@@ -67,6 +67,24 @@ impl CursorHold {
 ///
 /// Any process may look at a cursor and read from it. One process may [own](Cursor::own) it; then
 /// no other one can change it.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let log = vellum::Options::events().open(dir.path().join("a.log"))?;
+/// # log.append(b"one")?;
+/// use vellum::Lsn;
+///
+/// let cursor = log.cursor("mailer", Lsn::ZERO)?; // made at the oldest record, or taken up
+/// cursor.own()?;                                 // this process alone moves it
+/// let mut reader = cursor.reader()?;
+/// while let Some(record) = reader.next()? {
+///     let finished = record.next_lsn;
+///     // ... send the record ...
+///     cursor.commit(finished)?; // after a crash the next reader begins here
+/// }
+/// # assert!(cursor.reader()?.next()?.is_none());
+/// # Ok::<(), vellum::Error>(())
+/// ```
 pub struct Cursor {
     pub(crate) core: Arc<Core>,
     pub(crate) name: String,

@@ -28,6 +28,29 @@ use crate::{Error, ErrorKind, Lsn};
 ///
 /// Made by [`Log::reader`](crate::Log::reader). A reader keeps the log open, and may be moved to
 /// another thread.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("a.log");
+/// # let log = vellum::Options::events().open(&path)?;
+/// # log.append(b"one")?;
+/// # log.append(b"two")?;
+/// use std::time::Duration;
+/// use vellum::{Lsn, Options};
+///
+/// // In this program or another one: reading takes the right to read, and no more.
+/// let log = Options::default().read_only(true).open(&path)?;
+/// let mut reader = log.reader(Lsn::ZERO)?; // from the oldest record
+/// while let Some(record) = reader.next()? {
+///     println!("{}: {:?}", record.lsn, record.payload);
+/// }
+/// // The end, for now: wait for more.
+/// while let Some(record) = reader.follow(Some(Duration::from_millis(10)))? {
+///     println!("{}: {:?}", record.lsn, record.payload);
+/// }
+/// # assert_eq!(reader.position(), log.published());
+/// # Ok::<(), vellum::Error>(())
+/// ```
 pub struct Reader {
     pub(crate) core: Arc<Core>,
     pub(crate) window: Window,
