@@ -16,7 +16,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{
+    Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
+};
 use vellum::{Fill, Layout, Preallocate};
 
 use crate::shipping;
@@ -205,12 +207,23 @@ pub(crate) struct StatArgs {
     /// Show it every second until killed, with what came since the second before
     #[arg(short, long)]
     pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) color: ColorArgs,
     /// Print an object of JSON for each log, one a line
     #[arg(long)]
     pub(crate) json: bool,
     /// Print the numbers in the text format of Prometheus
     #[arg(long, conflicts_with_all = ["json", "watch", "positions"])]
     pub(crate) prometheus: bool,
+}
+
+/// Whether text has styles.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ColorArgs {
+    /// When to print styles; auto does it on a terminal, as the environment says (NO_COLOR,
+    /// CLICOLOR_FORCE)
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
 }
 
 /// Read every byte of a log and report damage
@@ -223,6 +236,9 @@ pub(crate) struct VerifyArgs {
     /// The log's directory
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) log: PathBuf,
+    /// Print and say nothing: the exit code tells
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Print one object of JSON
     #[arg(long)]
     pub(crate) json: bool,

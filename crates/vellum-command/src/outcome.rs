@@ -26,6 +26,20 @@ pub enum Outcome {
     EndedBy(i32),
 }
 
+impl Outcome {
+    /// That of a command that looked at many logs, of which this error kept it from one.
+    pub fn of(error: &anyhow::Error) -> Outcome {
+        if code(error) == DAMAGED { Outcome::Damaged } else { Outcome::Failed }
+    }
+
+    /// That of this and of another log: the worse one.
+    pub fn and(self, other: Outcome) -> Outcome {
+        let by_weight = [Outcome::Damaged, Outcome::Failed, Outcome::Incomplete];
+        let worst = by_weight.into_iter().find(|outcome| [self, other].contains(outcome));
+        worst.unwrap_or(self)
+    }
+}
+
 /// A value on the command line that does not fit, or does not go with the log.
 #[derive(Debug)]
 pub struct BadValue(pub String);
@@ -103,8 +117,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_errors.map(io::Error::kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// The exit code for an error.
-pub fn code(error: &anyhow::Error) -> u8 {
+fn code(error: &anyhow::Error) -> u8 {
     if error.is::<BadValue>() {
         return USAGE;
     }

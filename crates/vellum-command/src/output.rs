@@ -53,6 +53,13 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     written(stdio::print(text))
 }
 
+/// Says what was done, unless nobody wants to hear it.
+pub fn note(is_quiet: bool, text: impl fmt::Display) {
+    if !is_quiet {
+        say(text);
+    }
+}
+
 /// Says something on standard error. If that is closed, nobody wants to hear it. Names of files and
 /// texts of others are quoted here, so no terminal obeys it.
 pub fn say(text: impl fmt::Display) {

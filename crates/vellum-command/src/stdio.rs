@@ -86,6 +86,16 @@ pub fn tell(text: &str) -> io::Result<()> {
     put(stderr(), text, AutoStream::choice(&io::stderr()))
 }
 
+/// Says whether text has styles, whatever the environment says.
+pub fn choose_styles(choice: clap::ColorChoice) {
+    match choice {
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
+    }
+    .write_global();
+}
+
 /// Whether standard output shows styles.
 pub fn shows_styles() -> bool {
     AutoStream::choice(&io::stdout()) != ColorChoice::Never

@@ -30,6 +30,7 @@ Examples:
 pub(super) const CAT: &str = "\
 Examples:
   vellum cat app.log | grep error
+  vellum cat --since today app.log web.log
   vellum cat --follow --json app.log | jq -r .payload
   vellum cat --from 67108864 --to 67109120 app.log
   vellum cat --since 10min app.log

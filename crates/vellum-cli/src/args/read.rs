@@ -11,13 +11,14 @@ use vellum_command::records::Form;
 use super::values::{Lines, Position};
 use super::{examples, values};
 
-/// Print the records of a log
+/// Print the records of logs
 ///
 /// Needs no more than read permission and changes nothing. Framed records are printed with a
 /// newline each, lines of a text log as they are; with --raw nothing is added. What a killed writer
 /// left unfinished is passed over.
 ///
-/// With --json, each line is an object {"lsn", "next_lsn", "payload"}; a payload that is not
+/// With --json, each line is an object {"lsn", "next_lsn", "payload"}, and "log" before that where
+/// several logs are named; a payload that is not
 /// UTF-8 comes as "payload_base64" instead. The newline that ends a text record is not part of
 /// its payload there. A record with an envelope (`append --envelope`) has "time" too, as
 /// 2026-11-23T12:00:00.000000000Z, and "writer", whose number behind the hyphen is the process.
@@ -33,9 +34,9 @@ use super::{examples, values};
 #[derive(Args, Debug)]
 #[command(after_help = examples::CAT)]
 pub(crate) struct CatArgs {
-    /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) log: PathBuf,
+    /// The directories of logs, which are printed one after the other
+    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) logs: Vec<PathBuf>,
     /// Start with the record at this position, instead of the oldest: an LSN, a stored position
     /// (`position` of `cursor --json`), `begin` or `end`
     #[arg(long, value_name = "POSITION", value_parser = values::position)]

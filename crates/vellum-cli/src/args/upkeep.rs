@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use vellum::{CommitPath, Lsn};
 
 use super::values::Position;
-use super::{examples, values};
+use super::{ColorArgs, examples, values};
 
 /// Drop the oldest part of a log
 ///
@@ -25,6 +25,9 @@ pub(crate) struct TrimArgs {
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Say nothing of what was done
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -67,6 +70,8 @@ pub(crate) struct CursorArgs {
     /// Remove the cursor
     #[arg(long, requires = "name", conflicts_with_all = ["set", "hold", "no_hold"])]
     pub(crate) delete: bool,
+    #[command(flatten)]
+    pub(crate) color: ColorArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -117,6 +122,9 @@ pub(crate) struct PrepareArgs {
     /// Give segments back that stand ready; nobody else may have the log open
     #[arg(long, conflicts_with_all = ["segments", "force", "measure", "commit_path"])]
     pub(crate) release: bool,
+    /// Say nothing of what was done
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -144,6 +152,9 @@ pub(crate) struct CheckpointArgs {
     /// The new checkpoint; without it, the stored one is printed
     #[arg(value_name = "LSN", value_parser = values::lsn)]
     pub(crate) lsn: Option<Lsn>,
+    /// Say nothing of what was done
+    #[arg(short, long, conflicts_with = "json", requires = "lsn")]
+    pub(crate) quiet: bool,
     /// Print it as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -168,6 +179,9 @@ pub(crate) struct TruncateArgs {
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Say nothing of what was done
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Print what was done as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -190,6 +204,9 @@ pub(crate) struct RepairArgs {
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Say nothing of what was saved, nor of what could not be read: the exit code tells
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Print one object of JSON
     #[arg(long)]
     pub(crate) json: bool,

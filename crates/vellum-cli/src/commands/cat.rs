@@ -1,9 +1,10 @@
-//! `vellum cat`: the records of a log on standard output.
+//! `vellum cat`: the records of logs on standard output.
 
+use std::path::Path;
 use std::time::Duration;
 
 use vellum::{ErrorKind, Layout, Log, Lsn, Reader};
-use vellum_command::outcome::{Outcome, Result};
+use vellum_command::outcome::{BadValue, Outcome, Result, as_typed};
 use vellum_command::output;
 use vellum_command::records::Printer;
 use vellum_command::stdio::is_output_closed;
@@ -11,7 +12,7 @@ use vellum_command::stdio::is_output_closed;
 use super::cursor;
 use super::open::open_to_read;
 use super::times::Times;
-use crate::args::CatArgs;
+use crate::args::{CatArgs, Position};
 
 /// How often a reader that waits for records looks whether somebody still reads what it prints.
 pub(super) const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
@@ -28,7 +29,29 @@ pub(super) enum AtTrimmed {
 const LOOK_TWICE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &CatArgs) -> Result<Outcome> {
-    let log = open_to_read(&args.log)?;
+    if let [log] = &args.logs[..] {
+        return print_one(log, args);
+    }
+    if args.follow || args.to.is_some() || args.from != Position::Begin {
+        let message = "--follow, --from and --to are for one log; name one";
+        return Err(BadValue(message.into()).into());
+    }
+    let mut all = Outcome::Good;
+    for log in &args.logs {
+        all = all.and(match print_one(log, args) {
+            // The other logs are of use.
+            Err(error) if error.is::<vellum::Error>() => {
+                output::say(as_typed(&error));
+                Outcome::of(&error)
+            }
+            answer => answer?,
+        });
+    }
+    Ok(all)
+}
+
+fn print_one(path: &Path, args: &CatArgs) -> Result<Outcome> {
+    let log = open_to_read(path)?;
     let from = match args.since {
         Some(since) => log.reader_at_time(since)?.position(),
         None => cursor::resolve(&log, args.from)?,
@@ -62,6 +85,8 @@ struct Printing<'a> {
     end: Lsn,
     reader: Reader,
     printer: Printer,
+    /// What the log is called, where others are printed too.
+    name: Option<String>,
     /// How long the next record is waited for; `None` while records come.
     patience: Option<Duration>,
     has_gaps: bool,
@@ -79,6 +104,7 @@ impl<'a> Printing<'a> {
         let end = args.to.map_or(times.end, |to| to.min(times.end));
         let reader = reader(log, args, from)?;
         let printer = Printer::new(args.read.form, log.layout());
+        let name = (args.logs.len() > 1).then(|| log.path().display().to_string());
         let (patience, has_gaps) = (None, false);
         Ok(Printing {
             log,
@@ -89,6 +115,7 @@ impl<'a> Printing<'a> {
             end,
             reader,
             printer,
+            name,
             patience,
             has_gaps,
         })
@@ -109,7 +136,10 @@ impl<'a> Printing<'a> {
             Ok(Some(record)) if record.lsn >= self.end => Ok(false),
             Ok(Some(record)) => {
                 if self.times.have(record) {
-                    self.printer.print(record)?;
+                    match &self.name {
+                        Some(name) => self.printer.print_of(name, self.log.layout(), record)?,
+                        None => self.printer.print(record)?,
+                    }
                 }
                 self.patience = None;
                 Ok(true)

@@ -26,7 +26,7 @@ pub(super) fn run(args: &CheckpointArgs) -> Result<Outcome> {
     if args.json {
         output::print_json(&JsonCheckpoint { checkpoint: checkpoint.get() })?;
     } else if args.lsn.is_some() {
-        output::say(format_args!("the checkpoint is {checkpoint}"));
+        output::note(args.quiet, format_args!("the checkpoint is {checkpoint}"));
     } else {
         output::print(&format!("{checkpoint}\n"))?;
     }

@@ -23,13 +23,18 @@ mod verify;
 
 use anyhow::Context;
 use vellum_command::outcome::{Outcome, Result};
-use vellum_command::signals;
+use vellum_command::{signals, stdio};
 
 use crate::args::{BenchSuite, Command, InternalCommand};
 use crate::scratch;
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
+    match &command {
+        Command::Stat(args) => stdio::choose_styles(args.color.color),
+        Command::Cursor(args) => stdio::choose_styles(args.color.color),
+        _ => {}
+    }
     let taken = match &command {
         Command::Append(_) => &append::TAKEN[..],
         Command::Stat(args) => stat::taken(args),

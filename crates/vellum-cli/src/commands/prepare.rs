@@ -43,6 +43,7 @@ pub(super) fn run(args: &PrepareArgs) -> Result<Outcome> {
         segments_made = log.prepare(args.segments)?;
     }
     let stored = if args.release { None } else { store_commit_path(&log, args)? };
+    let note = |text| output::note(args.quiet, text);
     if args.json {
         output::print_json(&JsonPrepare {
             segments_made,
@@ -51,11 +52,11 @@ pub(super) fn run(args: &PrepareArgs) -> Result<Outcome> {
             commit_path_reason: stored.map(|stored| stored.reason),
         })?;
     } else if args.release {
-        output::say(format_args!("{} given back", table::count(segments_released, "segment")));
+        note(format!("{} given back", table::count(segments_released, "segment")));
     } else {
-        output::say(format_args!("{} made ready", table::count(segments_made, "segment")));
+        note(format!("{} made ready", table::count(segments_made, "segment")));
         if let Some(Stored { path, reason }) = stored {
-            output::say(format_args!("commits go by {path} from the next opening on: {reason}"));
+            note(format!("commits go by {path} from the next opening on: {reason}"));
         }
     }
     Ok(Outcome::Good)

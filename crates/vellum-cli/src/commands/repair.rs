@@ -34,7 +34,7 @@ pub(super) fn run(args: &RepairArgs) -> Result<Outcome> {
             record_bytes: report.record_bytes,
             damage: report.damage.iter().map(JsonDamage::from).collect(),
         })?;
-    } else {
+    } else if !args.quiet {
         let mut output = Output::default();
         for damage in &report.damage {
             output.bytes(verify::line(damage).as_bytes())?;

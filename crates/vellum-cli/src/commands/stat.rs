@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use vellum::stat::{CommitPathStat, ParticipantStat, SegmentStat, SegmentState, Stat};
 use vellum::{Gap, Lsn};
-use vellum_command::outcome::{BadValue, DAMAGED, Outcome, Result, as_typed, code};
+use vellum_command::outcome::{BadValue, Outcome, Result, as_typed};
 use vellum_command::output;
 
 pub(super) use commits::prepared_segments;
@@ -100,15 +100,12 @@ fn errors(found: &[Found]) -> impl Iterator<Item = &anyhow::Error> {
 }
 
 fn outcome(found: &[Found]) -> Outcome {
-    let is_damaged = |log: &Found| match &log.state {
-        Ok(state) => !state.stat.gaps.is_empty(),
-        Err(error) => code(error) == DAMAGED,
+    let of = |log: &Found| match &log.state {
+        Ok(state) if state.stat.gaps.is_empty() => Outcome::Good,
+        Ok(_) => Outcome::Damaged,
+        Err(error) => Outcome::of(error),
     };
-    match found.iter().any(is_damaged) {
-        true => Outcome::Damaged,
-        false if errors(found).next().is_some() => Outcome::Failed,
-        false => Outcome::Good,
-    }
+    found.iter().map(of).fold(Outcome::Good, Outcome::and)
 }
 
 /// Everything, in the order in which one wants to know it.

@@ -16,11 +16,11 @@ pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
         return cursor::run(args, name);
     }
     let TailArgs { lines, follow, retry, read, .. } = *args;
-    let (log, from, since) = (args.log.clone(), Position::Begin, args.since);
+    let (logs, from, since) = (vec![args.log.clone()], Position::Begin, args.since);
     let (to, until, follow) = (None, None, follow || retry);
-    let cat = CatArgs { log, from, to, since, until, follow, read };
+    let cat = CatArgs { logs, from, to, since, until, follow, read };
     if retry {
-        return again::run(cat, lines);
+        return again::run(&args.log, &cat, lines);
     }
     let log = open_to_read(&args.log)?;
     let start = start(&log, &cat, lines)?;

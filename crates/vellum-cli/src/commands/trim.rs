@@ -32,9 +32,12 @@ pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
         })?;
     } else {
         let segments = table::count(report.segments_removed, "segment");
-        output::say(format_args!("{segments} removed; the log begins at {}", report.begin));
+        output::note(
+            args.quiet,
+            format_args!("{segments} removed; the log begins at {}", report.begin),
+        );
         if let Some(lsn) = report.held_at {
-            output::say(format_args!("a cursor keeps the records from {lsn} on"));
+            output::note(args.quiet, format_args!("a cursor keeps the records from {lsn} on"));
         }
     }
     Ok(Outcome::Good)

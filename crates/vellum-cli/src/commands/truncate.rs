@@ -42,7 +42,7 @@ pub(super) fn run(args: &TruncateArgs) -> Result<Outcome> {
         let (from, end) = (args.from.get(), end.get());
         output::print_json(&JsonTruncate { from, end, bytes, records, dry_run: args.dry_run })?;
     } else {
-        output::say(sentence(args.from, end, table::bytes(bytes), records));
+        output::note(args.quiet, sentence(args.from, end, table::bytes(bytes), records));
     }
     Ok(Outcome::Good)
 }

@@ -18,7 +18,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     let is_good = report.damage.is_empty();
     if args.json {
         output::print_json(&JsonReport::from(&report))?;
-    } else {
+    } else if !args.quiet {
         let mut output = Output::default();
         for damage in &report.damage {
             output.bytes(line(damage).as_bytes())?;

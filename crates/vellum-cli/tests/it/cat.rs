@@ -191,3 +191,43 @@ fn raw_goes_with_nothing_that_says_more_of_a_record() {
         assert!(ran.stderr.contains("cannot be used with"), "{rest:?}: {ran:?}");
     }
 }
+
+/// Two logs in a directory, a framed one and a text one.
+fn two() -> (Place, [String; 2]) {
+    let place = Place::new();
+    let paths = ["a.log", "b.log"].map(|name| place.dir().join(name).to_str().unwrap().to_string());
+    run(&["append", &paths[0]], b"one\ntwo\n").good();
+    run(&["append", "--layout", "text", &paths[1]], b"three\n").good();
+    (place, paths)
+}
+
+#[test]
+fn several_logs_are_printed_one_after_the_other() {
+    let (place, [a, b]) = two();
+    assert_eq!(run(&["cat", &a, &b, &a], b"").good(), "one\ntwo\nthree\none\ntwo\n");
+    assert_eq!(run(&["cat", "--raw", &b, &a], b"").good(), "three\nonetwo");
+    let json = run(&["cat", "--json", &a, &b], b"").good();
+    let objects = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let logs: Vec<Value> = objects.map(|object| object["log"].clone()).collect();
+    assert_eq!(logs, [&a, &a, &b].map(|path| Value::from(path.as_str())));
+    assert_eq!(run(&["cat", "--since", "1h", &b, &b], b"").good(), "three\nthree\n");
+    // One that is not there, or damaged, keeps nobody from the others.
+    let missing = place.dir().join("missing").to_str().unwrap().to_string();
+    let ran = run(&["cat", &missing, &b], b"");
+    assert!(ran.code == 1 && ran.stderr.contains("there is no log"), "{ran:?}");
+    assert_eq!((ran.stderr.lines().count(), ran.text().as_str()), (1, "three\n"));
+    let segment = std::fs::read_dir(&a).unwrap().map(|file| file.unwrap().path());
+    let segment = segment.filter(|path| path.extension().is_some_and(|end| end == "seg")).min();
+    super::support::flip(&segment.unwrap(), 4096 + 8);
+    let ran = run(&["cat", &a, &b], b"");
+    assert_eq!((ran.code, ran.text().ends_with("three\n")), (3, true));
+}
+
+#[test]
+fn what_means_one_log_is_refused_for_several() {
+    let (_place, [a, b]) = two();
+    for option in [&["-f"][..], &["--from", "5"], &["--to", "5"]] {
+        let ran = run(&[&["cat", &a, &b], option].concat(), b"");
+        assert!(ran.complaint(2).contains("one log"), "{option:?}");
+    }
+}

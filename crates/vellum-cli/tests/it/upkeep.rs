@@ -271,3 +271,29 @@ fn a_good_log_is_saved_whole() {
         assert_eq!(run(&["cat", copy], b"").good(), "one\ntwo\n");
     }
 }
+
+#[test]
+fn quiet_commands_say_nothing_of_what_they_did() {
+    let place = Place::new();
+    let told = place.append(&[], b"one\ntwo\nthree\n");
+    let log = place.log().to_str().unwrap().to_string();
+    let copy = place.dir().join("copy").to_str().unwrap().to_string();
+    let [second, third] = [told[1].to_string(), told[2].to_string()];
+    for words in [
+        &["checkpoint", &log, &second][..],
+        &["prepare", "--force", "--measure", "never", &log],
+        &["prepare", "--release", &log],
+        &["trim", &log, "--before", &second],
+        &["truncate", &log, &third],
+        &["verify", &log],
+        &["repair", &log, &copy],
+    ] {
+        assert_eq!(run(&[words, &["--quiet"]].concat(), b"").good(), "", "{words:?}");
+    }
+    assert!(run(&["cat", &copy], b"").good().ends_with("two\n"));
+    flip(&place.segments()[0], 4096 + 40);
+    let ran = run(&["verify", "-q", &log], b"");
+    assert_eq!((ran.code, ran.stdout.len(), ran.stderr.as_str()), (3, 0, ""));
+    // What goes wrong is told.
+    run(&["trim", "-q", "--before", "9999999999", &log], b"").complaint(1);
+}

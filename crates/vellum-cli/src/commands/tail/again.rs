@@ -31,19 +31,19 @@ struct Identity {
 }
 
 /// Prints the newest `lines` records, and follows whatever log is there.
-pub(super) fn run(args: CatArgs, lines: Lines) -> Result<Outcome> {
+pub(super) fn run(path: &Path, args: &CatArgs, lines: Lines) -> Result<Outcome> {
     let mut outcome = Outcome::Good;
-    let mut is_first = identity(&args.log).is_ok();
-    while let Some((log, mine)) = wait_for(&args.log)? {
+    let mut is_first = identity(path).is_ok();
+    while let Some((log, mine)) = wait_for(path)? {
         // Of one that was made meanwhile nothing has been shown.
         let all = Start { from: Lsn::ZERO, is_short: false };
-        let start = if is_first { start(&log, &args, lines)? } else { all };
+        let start = if is_first { start(&log, args, lines)? } else { all };
         is_first = false;
         let has_been = Cell::new(false);
-        let is_another = || matches!(identity(&args.log), Ok(now) if now != mine);
+        let is_another = || matches!(identity(path), Ok(now) if now != mine);
         // Who wrote to the old one may have done so until a moment ago.
         let is_elsewhere = || is_another() && has_been.replace(true);
-        match cat::print(&log, &args, start.from, cat::AtTrimmed::GoOn, &is_elsewhere) {
+        match cat::print(&log, args, start.from, cat::AtTrimmed::GoOn, &is_elsewhere) {
             Ok(printed) => {
                 let printed = start.outcome(printed);
                 outcome = if printed == Outcome::Good { outcome } else { printed };
@@ -54,7 +54,7 @@ pub(super) fn run(args: CatArgs, lines: Lines) -> Result<Outcome> {
         if is_output_closed() {
             break;
         }
-        output::say(format_args!("{} was made anew; going on with it", args.log.display()));
+        output::say(format_args!("{} was made anew; going on with it", path.display()));
     }
     Ok(outcome)
 }

@@ -51,10 +51,10 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
 
 /// The same options for who prints records.
 fn as_cat(args: &TailArgs) -> CatArgs {
-    let (log, from) = (args.log.clone(), Position::Begin);
+    let (logs, from) = (vec![args.log.clone()], Position::Begin);
     let (to, since, until) = (None, None, None);
     let TailArgs { follow, read, .. } = *args;
-    CatArgs { log, from, to, since, until, follow, read }
+    CatArgs { logs, from, to, since, until, follow, read }
 }
 
 struct Tail {
