@@ -15,7 +15,8 @@ fn who_sees_that_a_place_is_taken_sees_by_whom() {
         // Somebody has been there before, so the count tells nothing.
         words.counts.participants_used.poke(1);
         let place = &words.participants[0];
-        let of_it = [&place.generation, &place.pid, &place.start_ticks, &place.namespace];
+        let of_it =
+            [&place.generation, &place.pid, &place.start_ticks, &place.namespace, &place.claim];
         of_it.iter().for_each(|word| word.poke(0));
         let attach = start(&words, |words: &Words| {
             // The kernel's lock has no part in this: nobody else wants the place.
