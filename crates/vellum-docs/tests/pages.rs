@@ -91,6 +91,23 @@ fn every_link_leads_somewhere() {
     assert!(count > 100, "only {count} links");
 }
 
+/// Rows of a table without a head: sites show them as text.
+fn loose_rows(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = prose(text).filter(|line| !line.starts_with("<!--")).collect();
+    let is_row = |at: usize| lines.get(at).is_some_and(|line| line.starts_with('|'));
+    let is_rule = |at: usize| is_row(at) && lines[at].chars().all(|c| "|:- ".contains(c));
+    let is_loose = |at: &usize| is_row(*at) && (*at == 0 || !is_row(at - 1)) && !is_rule(at + 1);
+    (0..lines.len()).filter(is_loose).map(|at| lines[at]).collect()
+}
+
+#[test]
+fn every_table_has_a_head() {
+    assert_eq!(loose_rows("| a |\n|---|\n| 1 |\n\n| 2 |\n"), ["| 2 |"]);
+    for page in pages() {
+        assert_eq!(loose_rows(&read(&page)), [""; 0], "{}", page.display());
+    }
+}
+
 #[test]
 fn every_page_is_a_chapter() {
     let docs = root().join("docs");
