@@ -106,10 +106,28 @@ pub fn as_typed(error: &anyhow::Error) -> String {
     texts.join(": ")
 }
 
-/// What an option of the library is called on a command line.
-fn typed(option: &str) -> String {
-    let name = if option == "segment_capacity_bytes" { "segment-bytes" } else { option };
-    format!("--{}", name.replace('_', "-"))
+/// Options of the library that no command has.
+const NOT_TYPED: [&str; 11] = [
+    "advice_from",
+    "application_tag",
+    "checkpoint_after_bytes",
+    "create",
+    "mapped_bytes_max",
+    "mode",
+    "on_stage_full",
+    "prefault_bytes",
+    "read_only",
+    "staged_segments_max",
+    "tuning",
+];
+
+/// What an option of the library is called on a command line; as it is where no command has it.
+pub fn typed(option: &str) -> String {
+    match option {
+        "segment_capacity_bytes" => "--segment-bytes".into(),
+        _ if NOT_TYPED.contains(&option) => option.into(),
+        _ => format!("--{}", option.replace('_', "-")),
+    }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

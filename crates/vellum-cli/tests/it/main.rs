@@ -19,6 +19,7 @@ mod followed;
 mod gaps;
 mod help;
 mod nonblocking;
+mod options;
 mod pages;
 mod planted;
 mod policy;

@@ -133,6 +133,12 @@ pub(crate) fn public_methods(library: &Crate, name: &str) -> Figure {
     figure(methods_of(library, &[name], is_public))
 }
 
+/// The names of the public methods of a type.
+pub(crate) fn method_names(library: &Crate, name: &str) -> Vec<String> {
+    let (_, places) = public_methods(library, name);
+    places.iter().filter_map(|place| place.rsplit([':', ' ']).next()).map(String::from).collect()
+}
+
 /// Names at the root of the library.
 pub(crate) fn root_names(library: &Crate) -> Figure {
     let mut names = Vec::new();

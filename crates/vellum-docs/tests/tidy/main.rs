@@ -8,6 +8,7 @@ mod figures;
 mod files;
 mod modules;
 mod openers;
+mod options;
 mod pages;
 
 use std::collections::BTreeMap;
@@ -143,6 +144,11 @@ fn unsafe_stands_in_the_rooms_for_it_alone() {
 #[test]
 fn a_file_is_opened_by_the_functions_for_it() {
     report("files that are opened in another way", &openers::faults());
+}
+
+#[test]
+fn a_message_marks_the_options_that_it_names() {
+    report("options without marks in messages", &options::faults());
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub(crate) fn check_room(core: &Core, end: Lsn) -> Result<()> {
     }
     let message = format!(
         "{segments} segments hold records that are not committed, as many as this process may \
-         fill (staged_segments_max); commit some"
+         fill (\0staged_segments_max\0); commit some"
     );
     Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.dir))
 }
