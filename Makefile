@@ -91,8 +91,9 @@ test: tools packages filesystems extras lint fuzz-check ##* everything: lint, un
 # The package as users get it, but unoptimized; its types against itself, then its behaviour.
 test-python: tools $(VENV)/installed ## the tests of the Python package
 	rm -rf $(TARGET)/wheels-dev
-	CARGO=$(CARGO) $(VENV)/bin/maturin build --profile dev --quiet --manifest-path $(PYTHON_CRATE)/Cargo.toml \
-	  --out $(TARGET)/wheels-dev
+	$(CARGO) build --quiet --bin vellum
+	CARGO=$(CARGO) packaging/with-command.sh $(TARGET)/debug/vellum $(VENV)/bin/maturin build --profile dev --quiet \
+	  --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels-dev
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/*.whl
 	cd $(PYTHON_CRATE) && $(VENV)/bin/mypy --strict --cache-dir $(TARGET)/mypy-cache -p vellum_log
 	cd $(PYTHON_CRATE) && $(VENV)/bin/python -m mypy.stubtest vellum_log --mypy-config-file pyproject.toml

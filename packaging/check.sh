@@ -86,7 +86,7 @@ check_deb() {
 check_wheel() {
   in_root '
     cd /tmp && python3 -m venv venv && venv/bin/pip install --quiet --no-index --find-links /dist vellum-log
-    venv/bin/python /check/wheel.py'
+    venv/bin/python /check/wheel.py && venv/bin/python -m vellum_log --version && venv/bin/vellum --version'
   say "the wheel works"
 }
 

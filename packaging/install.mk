@@ -28,9 +28,10 @@ uninstall: uninstall-c ##* take away what `make install` installed, with the sam
 	rm -f $(BIN)/vellum $(BIN)/vellum-ship $(BIN)/.debug/vellum.debug $(COMPLETIONS)
 	@rmdir $(BIN)/.debug 2>/dev/null || true
 
-# A wheel for this machine's C library and every Python from 3.10 on.
-wheel: tools $(VENV)/bin/maturin ##* the Python package, into target/wheels; needs a compiler, Cargo and Python
-	CARGO=$(CARGO) $(VENV)/bin/maturin build --release --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
+# A wheel for this machine's C library and every Python from 3.10 on, with the command in it.
+wheel: build $(VENV)/bin/maturin ##* the Python package, into target/wheels; needs a compiler, Cargo and Python
+	CARGO=$(CARGO) packaging/with-command.sh $(BUILT)/vellum $(VENV)/bin/maturin build --release \
+	  --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels
 
 # The site fetches nothing, so it can be read from the disk as well as from a server. The page of all results
 # is made here and nowhere else: it is large, and all of it follows from the files in docs/results.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheels of one architecture, for both C libraries. wheels.sh ARCHITECTURE
+# Builds the wheels of one architecture, for both C libraries, with the command that build.sh has
+# built. wheels.sh ARCHITECTURE
 . "$(dirname "$0")/common.sh"
 build_settings
 arch=$1
@@ -13,7 +14,7 @@ wheels() { # TARGET PLATFORM
   say "building wheels for $arch, $2"
   local interpreter
   for interpreter in "" "--interpreter=$FREE_THREADED"; do
-    maturin build --release --quiet --locked --zig --target "$1" --compatibility "$2" ${interpreter:+"$interpreter"} \
+    packaging/with-command.sh "$TARGET/$1/release/vellum" maturin build --release --quiet --locked --zig --target "$1" --compatibility "$2" ${interpreter:+"$interpreter"} \
       --manifest-path crates/vellum-python/Cargo.toml --out "$DIST"
   done
 }
