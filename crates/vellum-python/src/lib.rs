@@ -25,6 +25,7 @@ mod options;
 mod position;
 mod reader;
 mod stat;
+mod unfinished;
 
 use pyo3::prelude::*;
 

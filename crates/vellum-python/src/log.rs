@@ -1,6 +1,7 @@
 //! `vellum_log.Log`.
 
 use std::ffi::OsString;
+use std::io::IoSlice;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,9 +10,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use vellum::{ErrorKind, Lsn};
+use vellum::{ErrorKind, Layout, Lsn};
 
-use crate::bytes::Payload;
+use crate::bytes::{Payload, written};
 use crate::checkpoint::CheckpointEvent;
 use crate::cursor::Cursor;
 use crate::error::Raise;
@@ -19,6 +20,7 @@ use crate::options::{for_a_copy, options, span};
 use crate::position::{Moment, Position, Start};
 use crate::reader::{Backwards, Reader, Record, SLICE, Source, Waits, owned_to_python};
 use crate::stat;
+use crate::unfinished::Unfinished;
 
 /// A log that any number of threads and processes append to.
 ///
@@ -51,9 +53,15 @@ pub(crate) struct Log {
     open: Mutex<Option<vellum::Log>>,
     path: PathBuf,
     for_a_copy: Py<PyDict>,
+    unfinished: Unfinished,
 }
 
 impl Log {
+    fn new(log: vellum::Log, path: PathBuf, for_a_copy: Py<PyDict>) -> Log {
+        let (open, unfinished) = (Mutex::new(Some(log)), Unfinished::default());
+        Log { open, path, for_a_copy, unfinished }
+    }
+
     /// The log, unless it is closed.
     pub(crate) fn open(&self) -> PyResult<vellum::Log> {
         self.state().clone().ok_or_else(|| {
@@ -125,13 +133,17 @@ impl Log {
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
             on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
     )]
-    fn new(py: Python<'_>, path: PathBuf, given: Option<&Bound<'_, PyDict>>) -> PyResult<Log> {
+    fn open_or_create(
+        py: Python<'_>,
+        path: PathBuf,
+        given: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Log> {
         let options = options(given)?;
         let path = std::path::absolute(path)?;
         let log = py.detach(|| options.open(&path)).or_raise(py)?;
         let none = PyDict::new(py);
         let for_a_copy = for_a_copy(given.unwrap_or(&none))?.unbind();
-        Ok(Log { open: Mutex::new(Some(log)), path, for_a_copy })
+        Ok(Log::new(log, path, for_a_copy))
     }
 
     /// Opens or creates a write-ahead log: framed, staged, for programs that commit often. Takes
@@ -195,6 +207,42 @@ impl Log {
         Ok(lsns.into_iter().map(Lsn::get).collect())
     }
 
+    /// Writes text as to a file, so that a text log can be the `file` of `print`: lines are
+    /// appended as soon as they have their end, those of one call together. What is behind the last
+    /// end of a line waits for it, for each thread by itself, so that lines of threads and processes
+    /// stay whole. Returns how many characters or bytes were given.
+    fn write(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let (payload, count) = written(text)?;
+        let log = self.open()?;
+        if log.layout() != Layout::Text {
+            let message = "only a text log can be written to like a file; `append` takes a record";
+            return Err(vellum::Error::new(ErrorKind::Unsupported, message)).or_raise(py);
+        }
+        let bytes = payload.as_slice();
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (ended, rest) = bytes.split_at(end);
+        let mut begun = self.unfinished.take();
+        if !ended.is_empty() {
+            let parts = [IoSlice::new(&begun), IoSlice::new(ended)];
+            if let Err(error) = py.detach(|| log.append_vectored(&parts)) {
+                self.unfinished.keep(begun);
+                return Err(error).or_raise(py);
+            }
+            begun.clear();
+        }
+        begun.extend_from_slice(rest);
+        self.unfinished.keep(begun);
+        Ok(count)
+    }
+
+    /// Does nothing: each line that has its end is in the log.
+    fn flush(&self) {}
+
+    /// False.
+    fn isatty(&self) -> bool {
+        false
+    }
+
     /// Appends one record and commits it; returns its position.
     fn append_durable(&self, py: Python<'_>, record: Payload<'_>) -> PyResult<u64> {
         let bytes = record.as_slice();
@@ -222,7 +270,7 @@ impl Log {
     fn reopen(&self, py: Python<'_>) -> PyResult<Log> {
         let reopened = self.run(py, vellum::Log::reopen)?;
         let (path, for_a_copy) = (self.path.clone(), self.for_a_copy.clone_ref(py));
-        Ok(Log { open: Mutex::new(Some(reopened)), path, for_a_copy })
+        Ok(Log::new(reopened, path, for_a_copy))
     }
 
     /// Oldest position still kept.
@@ -558,12 +606,19 @@ impl Log {
         self.state().is_none()
     }
 
-    /// Leaves the log; may be called again. Raises what could not be committed or cut: the process
+    /// Leaves the log; may be called again. What `write` was given of a line without its end is
+    /// ended first. Raises what could not be committed or cut: the process
     /// has left the log all the same. Calls of other threads that are under way, readers and
     /// cursors keep the log open until they end, and then nothing is raised.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Some(log) = self.state().take() else { return Ok(()) };
-        match py.detach(|| log.close()) {
+        let begun = self.unfinished.take_all();
+        let close = || {
+            let ended = if begun.is_empty() { Ok(()) } else { log.append(&begun).map(drop) };
+            let closed = log.close();
+            ended.and(closed)
+        };
+        match py.detach(close) {
             Err(error) if error.kind() == ErrorKind::Busy => Ok(()),
             answer => answer.or_raise(py),
         }

@@ -1,0 +1,45 @@
+//! Lines that were begun by `Log.write`: `print` hands in a line piece by piece.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+/// What each thread has written of a line that has no end yet. See [locks](crate#locks).
+#[derive(Default)]
+pub(crate) struct Unfinished(Mutex<Lines>);
+
+#[derive(Default)]
+struct Lines {
+    pid: u32,
+    of_threads: HashMap<ThreadId, Vec<u8>>,
+}
+
+impl Unfinished {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What a forked child finds here its parent will end.
+        let pid = std::process::id();
+        if lines.pid != pid {
+            *lines = Lines { pid, of_threads: HashMap::new() };
+        }
+        lines
+    }
+
+    /// Takes what the calling thread has begun.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        self.lines().of_threads.remove(&std::thread::current().id()).unwrap_or_default()
+    }
+
+    /// Keeps what the calling thread has begun.
+    pub(crate) fn keep(&self, line: Vec<u8>) {
+        if !line.is_empty() {
+            self.lines().of_threads.insert(std::thread::current().id(), line);
+        }
+    }
+
+    /// Takes what all threads have begun, each with an end of line.
+    pub(crate) fn take_all(&self) -> Vec<u8> {
+        let begun = std::mem::take(&mut self.lines().of_threads);
+        begun.into_values().flat_map(|line| [line, vec![b'\n']].concat()).collect()
+    }
+}
