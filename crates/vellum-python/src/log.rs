@@ -209,8 +209,8 @@ impl Log {
 
     /// Writes text as to a file, so that a text log can be the `file` of `print`: lines are
     /// appended as soon as they have their end, those of one call together. What is behind the last
-    /// end of a line waits for it, for each thread by itself, so that lines of threads and processes
-    /// stay whole. Returns how many characters or bytes were given.
+    /// end of a line waits for its own, for each thread by itself, so that lines of threads and
+    /// processes stay whole. Returns how many characters or bytes were given.
     fn write(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (payload, count) = written(text)?;
         let log = self.open()?;

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import grp
 import io
 import logging
 import logging.config
 import logging.handlers
 import os
 import pickle
+import pwd
 import queue
 import threading
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import vellum_log
-from conftest import handler_to, lines
+from conftest import handler_to, in_child, lines, missing
 from vellum_log import Log, VellumHandler
 
 
@@ -355,3 +358,66 @@ def test_as_a_target_of_memory_handler(path: str, logger: logging.Logger) -> Non
     assert lines(path) == [] if os.path.exists(path) else True
     logger.error("flushes")
     assert lines(path) == ["INFO held\n", "ERROR flushes\n"]
+
+
+def test_do_rollover_starts_the_next_file(path: str) -> None:
+    handler = handler_to(path)
+    for text in ("one", "two"):
+        handler.emit(logging.makeLogRecord({"msg": text, "levelname": "INFO"}))
+        handler.doRollover()
+    handler.doRollover()
+    handler.close()
+    files = sorted(name for name in os.listdir(path) if name.endswith(".log"))
+    assert [Path(path, name).read_text() for name in files] == ["INFO one\n", "INFO two\n"]
+    assert lines(path) == ["INFO one\n", "INFO two\n"]
+
+
+def of_all_files(path: str) -> set[tuple[int, int, int]]:
+    found = [os.lstat(os.path.join(path, name)) for name in os.listdir(path) if name != "current"]
+    return {(stat.st_uid, stat.st_gid, stat.st_mode & 0o666) for stat in found}
+
+
+@pytest.mark.parametrize("fill", [None, "mapped"])
+def test_owner_and_chmod_are_those_of_a_new_log(path: str, fill: Literal["mapped"] | None) -> None:
+    if os.geteuid() != 0:
+        missing("only root gives files away")
+    before = os.umask(0o077)
+    try:
+        handler = VellumHandler(path, owner=("nobody", "nogroup"), chmod=0o664, fill=fill)
+        handler.emit(logging.makeLogRecord({"msg": "one"}))
+        handler.doRollover()
+        handler.emit(logging.makeLogRecord({"msg": "two"}))
+        assert os.umask(0o077) == 0o077, "the umask is as it was"
+    finally:
+        os.umask(before)
+    nobody = (pwd.getpwnam("nobody").pw_uid, grp.getgrnam("nogroup").gr_gid)
+    assert {(uid, gid) for uid, gid, _ in of_all_files(path)} == {nobody}
+    # Only who may write may open the file that locks are taken on.
+    assert {mode for _, _, mode in of_all_files(path)} <= {0o664, 0o660}
+    made = os.stat(path)
+    assert ((made.st_uid, made.st_gid), made.st_mode & 0o777) == (nobody, 0o775)
+
+    def as_nobody() -> None:
+        os.setgroups([])
+        os.setgid(nobody[1])
+        os.setuid(nobody[0])
+        for number in range(3):
+            handler.emit(logging.makeLogRecord({"msg": f"by nobody {number}"}))
+            handler.doRollover()
+
+    os.chmod(os.path.dirname(path), 0o755)
+    assert in_child(as_nobody) == 0
+    handler.close()
+    assert len(lines(path)) == 5
+    # A log that is there stays as it is.
+    VellumHandler(path, owner=(0, 0), chmod=0o600).close()
+    assert {(uid, gid) for uid, gid, _ in of_all_files(path)} == {nobody}
+
+
+def test_an_owner_that_is_none_is_refused(path: str) -> None:
+    with pytest.raises(LookupError):
+        VellumHandler(path, owner=("no-such-user", None))
+    assert not os.path.exists(path)
+    for arguments in ({"owner": "nobody"}, {"chmod": 0o10000}, {"chmod": "rw"}):
+        with pytest.raises(ValueError):
+            VellumHandler(path, **arguments)  # type: ignore[arg-type]

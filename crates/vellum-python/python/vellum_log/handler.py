@@ -15,6 +15,7 @@ from typing import Any, Callable, Literal, Union
 
 from vellum_log._vellum_log import LineWriter, Log
 from vellum_log.errors import Error, Incompatible, PermissionDenied, Removed
+from vellum_log.rights import Rights
 from vellum_log.schedule import Schedule
 
 #: `retain_files` for "keep all of them".
@@ -56,6 +57,9 @@ class VellumHandler(logging.Handler):
       tells how many).
     - `commit_on`: level from which a record is made to survive a power cut before the call returns.
     - `fill`, `segment_capacity_bytes`: how a new log is made; see `Log`.
+    - `chmod`, `owner`: the permission bits of a new log's files, whatever the umask, and whose they
+      are: a pair of a user and a group, by name or number; None is the one of this process. A log
+      that is there stays as it is.
     """
 
     #: Whether a subclass has a say even where no filter was added.
@@ -82,6 +86,8 @@ class VellumHandler(logging.Handler):
         commit_on: int | str | None = None,
         fill: Literal["pwrite", "mapped"] | None = None,
         segment_capacity_bytes: int | None = None,
+        owner: tuple[str | int | None, str | int | None] | None = None,
+        chmod: int | None = None,
         level: int | str = logging.NOTSET,
     ) -> None:
         if mode != "a":
@@ -102,6 +108,7 @@ class VellumHandler(logging.Handler):
             "fill": fill,
             "segment_capacity_bytes": segment_capacity_bytes,
         }
+        self._rights = Rights(owner, chmod)
         self._schedule = None if when is None else Schedule(when, interval, utc, atTime)
         self._log: Log | None = None
         self._worker: int | None = None
@@ -178,6 +185,13 @@ class VellumHandler(logging.Handler):
             # Warnings are errors here; the record's own error is reported anyway.
             pass
 
+    def doRollover(self) -> None:
+        """Has the log go on in a new file, for all processes."""
+        try:
+            self._open().rotate()
+        except Removed:
+            self._reopen()
+
     def flush(self) -> None:
         """Does nothing: a record is with the operating system when `emit` returns."""
 
@@ -208,7 +222,7 @@ class VellumHandler(logging.Handler):
             self._schedule.renew()
             every, offset = self._schedule.period, self._schedule.offset
             self._options.update(rotate_every=every, rotate_offset=offset)
-        log = _open_log(self.baseFilename, self._options)
+        log = _open_log(self.baseFilename, self._options, self._rights)
         if self._log is not None:
             # Another thread was faster.
             log.close()
@@ -263,6 +277,7 @@ class VellumHandler(logging.Handler):
         and takes the policy as it is by then."""
         state = self.__dict__.copy()
         state["_options"] = {"on_full": self._options["on_full"]}
+        state["_rights"] = Rights(None, None)
         state["_schedule"] = None
         for name in ("_log", "_write", "lock"):
             state.pop(name, None)
@@ -323,14 +338,12 @@ def _follow_local_time(log: Log, schedule: Schedule) -> None:
         Log(log.path, kind="text", create=False, rotate_offset=schedule.offset).close()
 
 
-def _open_log(path: str, options: dict[str, Any]) -> Log:
+def _open_log(path: str, options: dict[str, Any], rights: Rights) -> Log:
     """Opens the text log at `path`. One that is made anew is written by `pwrite`, unless its files
     are to be mapped: then no NUL ever stands behind its end for who follows the file."""
     given = {name: value for name, value in options.items() if value is not None}
     try:
-        if "fill" in given:
-            return Log(path, kind="text", **given)
-        return _join_or_make(path, given)
+        return _join_or_make(path, given, rights)
     except Error as error:
         if os.path.exists(path) and not os.path.isdir(path):
             raise Incompatible(
@@ -341,16 +354,18 @@ def _open_log(path: str, options: dict[str, Any]) -> Log:
         raise
 
 
-def _join_or_make(path: str, given: dict[str, Any]) -> Log:
+def _join_or_make(path: str, given: dict[str, Any], rights: Rights) -> Log:
     """Joins the log that is there, however it is filled, or makes one that is not mapped."""
     joining = {**given, "create": False}
-    joining.pop("segment_capacity_bytes", None)
+    if "fill" not in given:
+        joining.pop("segment_capacity_bytes", None)
     try:
         return Log(path, kind="text", **joining)
     except FileNotFoundError:
         pass
     try:
-        return Log(path, kind="text", create_new=True, **given)
+        with rights.of_new_log(path):
+            return Log(path, kind="text", create_new=True, mode=rights.mode, **given)
     except FileExistsError:
         # Another process was faster.
         return Log(path, kind="text", **joining)
