@@ -9,6 +9,20 @@ use vellum::{Layout, Log, Lsn, Record};
 use crate::args::CatArgs;
 use stamp::Stamps;
 
+/// The end of the text in front of `end`, where a file of a text log starts that nobody needs to
+/// open. In a framed log, `end` itself.
+fn end_of_text(log: &Log, end: Lsn) -> vellum::Result<Lsn> {
+    if log.layout() != Layout::Text || end == Lsn::MAX {
+        return Ok(end);
+    }
+    let segments = log.stat()?.segments;
+    let last = segments.iter().rfind(|segment| segment.first_lsn < end);
+    Ok(last.map_or(end, |last| match last.path.extension() {
+        Some(extension) if extension == "zst" => last.end_lsn,
+        _ => Lsn::new(last.first_lsn.get() + last.file_bytes),
+    }))
+}
+
 /// Which records are printed, by when they were appended.
 pub(super) struct Times {
     since: Option<SystemTime>,
@@ -26,7 +40,7 @@ impl Times {
     pub(super) fn of(log: &Log, args: &CatArgs) -> vellum::Result<Times> {
         let CatArgs { since, until, .. } = *args;
         let end = match until {
-            Some(_) => log.positions_of_time(None, until)?.end,
+            Some(_) => end_of_text(log, log.positions_of_time(None, until)?.end)?,
             None => Lsn::MAX,
         };
         let is_asked = since.is_some() || until.is_some();

@@ -65,7 +65,11 @@ fn rotating_goes_on_in_a_new_file_unless_nothing_was_written() {
 fn a_framed_log_has_no_policy() {
     let place = Place::new();
     place.append(&[], b"one\n");
-    place.run("append", &["--rotate-bytes", "1M"], b"two\n").complaint(2);
+    let refused = place.run("append", &["--rotate-bytes", "1M"], b"two\n");
+    let complaint = refused.complaint(2);
+    // It is there already, and what it is cannot be changed.
+    assert!(!complaint.contains("create"), "{complaint}");
+    assert!(complaint.contains("leave out --rotate-bytes, or write to a text log"), "{complaint}");
     place.run("rotate", &[], b"").complaint(1);
     place.run("append", &["--on-full", "drop"], b"two\n").complaint(2);
     assert_eq!(place.stat()["policy"], json!(null));

@@ -96,6 +96,34 @@ fn a_text_log_is_cut_at_the_files_of_a_time() {
 }
 
 #[test]
+fn files_of_a_later_time_are_not_read() {
+    let place = Place::new();
+    let text = "a line of yesterday\n".repeat(20);
+    place.append(&["--layout", "text", "--segment-bytes", "4096"], text.as_bytes());
+    let own = place.segments().remove(0);
+    fs::rename(&own, place.log().join("20261121T000000Z-0000000000001000.log")).unwrap();
+    let name = |day: u64, end: &str| {
+        place.log().join(format!("202611{day}T000000Z-{:016x}.{end}", (day - 20) << 12))
+    };
+    for day in 22..=25 {
+        let compressed = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
+        fs::write(name(day, "log.zst"), compressed).unwrap();
+    }
+    fs::write(name(26, "log"), "newest\n").unwrap();
+    fs::remove_file(place.log().join("control")).unwrap();
+    place.append(&[], b"");
+    for day in 23..=25 {
+        fs::write(name(day, "log.zst"), "damaged").unwrap();
+    }
+    assert_eq!(place.run("cat", &[], b"").code, 3);
+    assert_eq!(place.run("cat", &["--until", "2026-11-23"], b"").good(), text.repeat(2));
+    assert_eq!(place.run("cat", &["--until", "2026-11-22"], b"").good(), text);
+    let since = ["--since", "2026-11-22", "--until", "2026-11-23"];
+    assert_eq!(place.run("cat", &since, b"").good(), text);
+    assert_eq!(place.run("cat", &["--since", "2026-11-26"], b"").good(), "newest\n");
+}
+
+#[test]
 fn a_log_that_tells_no_times_says_so() {
     let place = Place::new();
     place.append(&[], b"one\n");

@@ -96,14 +96,14 @@ impl Options {
         self
     }
 
-    /// Refuses what only text logs can do for a log of another layout.
-    pub(crate) fn check_layout(&self, layout: Layout, dir: &Path) -> Result<()> {
+    /// Refuses what only text logs can do for a log of another layout; `instead` is what helps.
+    pub(crate) fn check_layout(&self, layout: Layout, dir: &Path, instead: &str) -> Result<()> {
         let message = if layout == Layout::Text {
             return Ok(());
         } else if !self.policy.for_text_alone().is_empty() {
             format!(
                 "only text logs rotate, compress, and keep files by their number; this one is \
-                 framed: leave out \0{}\0, or create it with \0layout\0 text",
+                 framed: leave out \0{}\0, or {instead}",
                 self.policy.for_text_alone().names().join("\0 and \0")
             )
         } else if self.tuning.on_full == Some(OnFull::Drop) {

@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Fill, Options, Result};
 impl Options {
     /// Refuses options that contradict what is stored in the log.
     pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
-        self.check_layout(stored.layout, dir.path())?;
+        self.check_layout(stored.layout, dir.path(), "write to a text log")?;
         let capacity = self.tuning.segment_capacity_bytes;
         let contradiction = [
             contradict("layout", self.layout, stored.layout),

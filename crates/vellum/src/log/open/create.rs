@@ -33,6 +33,9 @@ use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Create, Error, ErrorKind, Fill, Options, Result, knowledge, sys};
 
+/// What helps who asks for a framed log with options of text logs.
+const INSTEAD: &str = "create it with \0layout\0 text";
+
 /// A control file whose words hold.
 pub(crate) struct Opened {
     pub(crate) control: OwnedFd,
@@ -64,7 +67,7 @@ pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
         return Ok(());
     }
     // Segments that have lost both are refused as such.
-    options.check_layout(options.layout.unwrap_or_default(), path)?;
+    options.check_layout(options.layout.unwrap_or_default(), path, INSTEAD)?;
     options.check_advice(path)
 }
 
@@ -167,7 +170,7 @@ pub(crate) fn make_control(
     if !options.may_create() {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(dir));
     }
-    options.check_layout(options.layout.unwrap_or_default(), dir.path())?;
+    options.check_layout(options.layout.unwrap_or_default(), dir.path(), INSTEAD)?;
     let (options, advice) = options.with_room_to_rotate().advised(dir.path(), filesystem)?;
     let geometry = new_geometry(&options, filesystem, this_boot()?);
     let rights = &Rights::of_new_log(dir, mode).or_os("look at", dir)?;
