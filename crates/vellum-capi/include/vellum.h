@@ -760,7 +760,15 @@ int vellum_reader_skip_damage(vellum_reader *reader, int skip);
 // Texts are borrowed until the next call of this function with the same reader.
 int vellum_reader_take_gap(vellum_reader *reader, vellum_gap *gap);
 
-// Where the next record will be looked for. 0 for NULL.
+// Has a reader stop at `end`: it returns the records that start before. UINT64_MAX takes it back.
+//
+// There vellum_reader_next returns VELLUM_END, and vellum_reader_follow does not wait. What tells
+// that from the end of the log is that vellum_reader_position is not below `end`.
+int vellum_reader_stop_at(vellum_reader *reader, uint64_t end);
+
+// Where the next record will be looked for: behind all that was returned or left out, and not
+// behind a record that is to come. So it may be compared with the position of a record, and with
+// what vellum_published was. 0 for NULL.
 uint64_t vellum_reader_position(const vellum_reader *reader);
 
 // Closes a reader; NULL is fine.

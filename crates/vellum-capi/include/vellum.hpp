@@ -217,6 +217,9 @@ class Reader {
     // Where the next record will be looked for.
     Lsn position() const { return vellum_reader_position(handle_.get()); }
 
+    // Has it stop at `end`: it returns the records that start before.
+    void stop_at(Lsn end) { (void)vellum_reader_stop_at(get(), end); }
+
     // Goes on at the record at `to`, or at the oldest one for 0.
     Status seek(Lsn to) { return detail::status(vellum_reader_seek(get(), to)); }
 

@@ -364,7 +364,21 @@ pub unsafe extern "C" fn vellum_reader_take_gap(
     })
 }
 
-/// Where the next record will be looked for. 0 for NULL.
+/// Has a reader stop at `end`: it returns the records that start before. UINT64_MAX takes it back.
+///
+/// There vellum_reader_next returns VELLUM_END, and vellum_reader_follow does not wait. What tells
+/// that from the end of the log is that vellum_reader_position is not below `end`.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_reader_stop_at(reader: Option<&mut vellum_reader>, end: u64) -> c_int {
+    guard(|| {
+        required(reader, "reader")?.source.reader_mut().stop_at(Lsn::new(end));
+        Ok(VELLUM_OK)
+    })
+}
+
+/// Where the next record will be looked for: behind all that was returned or left out, and not
+/// behind a record that is to come. So it may be compared with the position of a record, and with
+/// what vellum_published was. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_position(reader: Option<&vellum_reader>) -> u64 {
     guard_or(0, || Ok(required(reader, "reader")?.reader().position().get()))

@@ -74,7 +74,7 @@ impl Cursor {
         skip_damage: bool,
     ) -> PyResult<Reader> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        self.reader(py, Waits::UpTo(timeout), skip_damage)
+        self.reader(py, Waits::UpTo(timeout, vellum::Lsn::MAX), skip_damage)
     }
 
     /// Moves the cursor forward to `lsn`, durably: everything before is finished. That is the

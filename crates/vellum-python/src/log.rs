@@ -76,10 +76,12 @@ impl Log {
         after: bool,
         skip_damage: bool,
         durable: bool,
+        end: Lsn,
     ) -> PyResult<vellum::Reader> {
         let reader = self.run(py, |log| start.reader(log, after))?;
         let mut reader = if durable { reader.durable() } else { reader };
         reader.skip_damage(skip_damage);
+        reader.stop_at(end);
         Ok(reader)
     }
 
@@ -298,7 +300,8 @@ impl Log {
     }
 
     /// An iterator over the records from `start` on, or from the oldest for 0; it ends at the end
-    /// of the log, and goes on from there when it is asked again.
+    /// of the log, and goes on from there when it is asked again. With `end` it returns the records
+    /// that start before, and stops there: then its `position` is not below `end`.
     ///
     /// With `skip_damage` it goes on behind files that are gone and stretches that are damaged,
     /// instead of raising `Corrupt`; what it has left out its `take_gaps` tells. With `durable` it
@@ -308,20 +311,24 @@ impl Log {
     /// A `Position` for `start` is the record that it was taken for; with `after`, it is behind
     /// what was handled (a `next_lsn`). `Rewound` or `OtherLog` is raised where it does not hold.
     #[pyo3(signature = (
-        start=Start::Lsn(0), *, after=false, skip_damage=false, durable=false, pollable=false
+        start=Start::Lsn(0), *, end=None, after=false, skip_damage=false, durable=false,
+        pollable=false
     ))]
-    #[pyo3(text_signature = "($self, start=0, *, after=False, skip_damage=False, durable=False, \
-                             pollable=False)")]
+    #[pyo3(text_signature = "($self, start=0, *, end=None, after=False, skip_damage=False, \
+                             durable=False, pollable=False)")]
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn read(
         this: Py<Self>,
         py: Python<'_>,
         start: Start,
+        end: Option<u64>,
         after: bool,
         skip_damage: bool,
         durable: bool,
         pollable: bool,
     ) -> PyResult<Reader> {
-        let reader = this.get().reader(py, start, after, skip_damage, durable)?;
+        let end = end.map_or(Lsn::MAX, Lsn::new);
+        let reader = this.get().reader(py, start, after, skip_damage, durable, end)?;
         let source = match pollable {
             true => Source::Pollable(reader.pollable().or_raise(py)?),
             false => Source::Plain(reader),
@@ -330,25 +337,29 @@ impl Log {
     }
 
     /// As `read`, but waits for more at the end of the log: for ever, or until no record has come
-    /// for `timeout` seconds. Ctrl-C interrupts it. With `durable` it raises `Poisoned` after a
-    /// failed write or sync, when it has returned everything that is durable.
+    /// for `timeout` seconds; not at `end`. Ctrl-C interrupts it. With `durable` it raises
+    /// `Poisoned` after a failed write or sync, when it has returned everything that is durable.
     #[pyo3(signature = (
-        start=Start::Lsn(0), timeout=None, *, after=false, skip_damage=false, durable=false
+        start=Start::Lsn(0), timeout=None, *, end=None, after=false, skip_damage=false,
+        durable=false
     ))]
-    #[pyo3(text_signature = "($self, start=0, timeout=None, *, after=False, skip_damage=False, \
-                             durable=False)")]
+    #[pyo3(text_signature = "($self, start=0, timeout=None, *, end=None, after=False, \
+                             skip_damage=False, durable=False)")]
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn follow(
         this: Py<Self>,
         py: Python<'_>,
         start: Start,
         timeout: Option<&Bound<'_, PyAny>>,
+        end: Option<u64>,
         after: bool,
         skip_damage: bool,
         durable: bool,
     ) -> PyResult<Reader> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        let reader = this.get().reader(py, start, after, skip_damage, durable)?;
-        Ok(Reader::new(this, Source::Plain(reader), Waits::UpTo(timeout)))
+        let end = end.map_or(Lsn::MAX, Lsn::new);
+        let reader = this.get().reader(py, start, after, skip_damage, durable, end)?;
+        Ok(Reader::new(this, Source::Plain(reader), Waits::UpTo(timeout, end)))
     }
 
     /// An iterator over the records from the first one on that was appended at `time` or later: a

@@ -96,8 +96,8 @@ impl Source {
 pub(crate) enum Waits {
     /// It stops, until it is asked again.
     Never,
-    /// It waits this long for each record; for ever without a time.
-    UpTo(Option<Duration>),
+    /// It waits this long for each record, for ever without a time, up to a position.
+    UpTo(Option<Duration>, vellum::Lsn),
 }
 
 impl Reader {
@@ -108,7 +108,8 @@ impl Reader {
 
 #[pymethods]
 impl Reader {
-    /// Where the next record will be looked for.
+    /// Where the next record will be looked for: behind all that was returned or left out, and not
+    /// behind a record that is to come. So it may be compared with the position of a record.
     #[getter]
     fn position(&self) -> PyResult<u64> {
         self.with(|source| Ok(source.reader_mut().position().get()))
@@ -161,7 +162,7 @@ impl Reader {
                 let found = py.detach(|| source.next()).or_raise(py)?;
                 Ok(found.map(|record| to_python(py, record)))
             }
-            Waits::UpTo(timeout) => self.follow(py, source.reader_mut(), timeout),
+            Waits::UpTo(timeout, end) => self.follow(py, source.reader_mut(), timeout, end),
         })
     }
 }
@@ -173,6 +174,7 @@ impl Reader {
         py: Python<'_>,
         reader: &mut vellum::Reader,
         timeout: Option<Duration>,
+        end: vellum::Lsn,
     ) -> PyResult<Option<Record>> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
@@ -181,7 +183,7 @@ impl Reader {
             if let Some(record) = py.detach(|| reader.follow(Some(slice))).or_raise(py)? {
                 return Ok(Some(to_python(py, record)));
             }
-            if left.is_some_and(|left| left <= slice) {
+            if left.is_some_and(|left| left <= slice) || reader.position() >= end {
                 return Ok(None);
             }
             py.check_signals()?;

@@ -201,3 +201,18 @@ def test_closing_the_log_ends_who_follows_in_an_event_loop(path: str) -> None:
     log.append(b"one")
     with pytest.raises(ValueError, match="closed"):
         asyncio.run(asyncio.wait_for(follow(log), timeout=60))
+
+
+def test_a_reader_with_an_end_stops_there_and_waits_for_nothing(path: str) -> None:
+    with Log(path) as log:
+        places = [log.append(b"%d" % number) for number in range(10)]
+        for end, count in [(places[4], 4), (places[4] + 1, 5), (log.published, 10), (0, 0)]:
+            for reader in (log.read(end=end), log.follow(end=end)):
+                assert [record.payload for record in reader] == [b"%d" % n for n in range(count)]
+                assert reader.position >= end
+        assert len(list(log.read(places[2], end=places[5], durable=True))) == 0
+        log.commit(places[9])
+        assert len(list(log.read(places[2], end=places[5], durable=True, pollable=True))) == 3
+        # The end of the log comes first.
+        beyond = log.read(end=2**62)
+        assert len(list(beyond)) == 10 and beyond.position < 2**62

@@ -63,6 +63,17 @@ static void append_and_read(const char *dir)
     CHECK(memcmp(&untouched, &record, sizeof record) == 0);
     CHECK(vellum_reader_position(reader) == vellum_published(log));
 
+    OK(vellum_reader_seek(reader, 0));
+    OK(vellum_reader_stop_at(reader, many));
+    OK(vellum_reader_next(reader, &record));
+    OK(vellum_reader_follow(reader, -1, &record));
+    CHECK(record.lsn == few && record.next_lsn == many);
+    RETURNS(VELLUM_END, vellum_reader_follow(reader, -1, &record));
+    CHECK(vellum_reader_position(reader) >= many);
+    OK(vellum_reader_stop_at(reader, UINT64_MAX));
+    while (vellum_reader_next(reader, &record) == VELLUM_OK) {
+    }
+
     RETURNS(VELLUM_BUSY, vellum_close(log)); /* the reader keeps the log open */
     log = open_log(path, VELLUM_KIND_DEFAULT);
     (void)append_text(log, "last");

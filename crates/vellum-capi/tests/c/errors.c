@@ -124,6 +124,7 @@ static void nulls(const vellum_log *log)
     CHECK(vellum_reservation_remaining(NULL) == 0 && vellum_reader_position(NULL) == 0);
     CHECK(vellum_completion_fd(NULL) == -1 && vellum_damage_list_count(NULL) == 0);
     OK(vellum_close(NULL));
+    RETURNS(VELLUM_INVALID_ARGUMENT, vellum_reader_stop_at(NULL, 0));
     vellum_batch_discard(NULL);
     vellum_reservation_abandon(NULL);
     vellum_reader_close(NULL);

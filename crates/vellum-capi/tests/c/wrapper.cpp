@@ -114,6 +114,9 @@ void handles_may_be_dropped_in_any_order(const std::string &dir)
     log.reset();
     CHECK(moved.sync());
     CHECK(std::move(moved).close().error().code() == VELLUM_BUSY);
+    reader->stop_at(reader->position());
+    CHECK(read_all(*reader).empty());
+    reader->stop_at(UINT64_MAX);
     CHECK(read_all(*reader) == std::vector<std::string>{"kept"});
     CHECK(open(dir + "/closed").close());
 }

@@ -21,7 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 impl Reader {
-    /// The next record, waiting for one at the published end; `None` only after `timeout`.
+    /// The next record, waiting for one at the published end; `None` only after `timeout`, or where
+    /// the reader [stops](Reader::stop_at).
     ///
     /// Sleeps on a futex in the control file and is woken by the writer. A reader without write
     /// permission on the control file looks again every 20 ms instead.
@@ -38,6 +39,9 @@ impl Reader {
             let poison = self.poison();
             if let Some(place) = self.locate()? {
                 return self.lend(place).map(Some);
+            }
+            if self.is_at_stop() {
+                return Ok(None);
             }
             poison?;
             let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));

@@ -77,6 +77,9 @@ impl PollableReader {
         if let Some(place) = self.reader.locate()? {
             return self.reader.lend(place).map(Some);
         }
+        if self.reader.is_at_stop() {
+            return Ok(None);
+        }
         self.wakeup.check_process()?;
         // In this order: what is reported or published later is seen by the second look, or makes
         // the descriptor readable.

@@ -230,3 +230,61 @@ fn follow_waits_on_when_only_a_pad_was_published() {
         assert_eq!(record.payload, b"behind the pad");
     });
 }
+
+#[test]
+fn a_reader_that_stops_returns_what_starts_before_and_waits_for_nothing() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let mut places: Vec<Lsn> = Vec::new();
+        for index in 0..300 {
+            places.push(log.append(format!("record {index}\n").as_bytes()).unwrap());
+            // What is abandoned lies between the records and their ends.
+            drop(log.reserve(40).unwrap());
+        }
+        places.push(log.published());
+        let starts = payloads(&log).len();
+        for stop in (0..places.len()).step_by(7) {
+            for (end, count) in [(places[stop], stop), (Lsn::new(places[stop].get() - 1), stop)] {
+                let mut reader = log.reader(Lsn::ZERO).unwrap();
+                reader.stop_at(end);
+                let mut found = 0;
+                while let Some(record) = reader.follow(None).unwrap() {
+                    assert!(record.lsn < end);
+                    found += usize::from(record.payload.starts_with(b"record"));
+                }
+                assert_eq!(found, count, "{layout}, to {end}");
+                assert!(reader.position() >= end && reader.next().unwrap().is_none());
+                // It goes on where it stopped.
+                reader.stop_at(Lsn::MAX);
+                while let Some(record) = reader.next().unwrap() {
+                    found += usize::from(record.payload.starts_with(b"record"));
+                }
+                assert_eq!(found, 300, "{layout}, from {end}");
+            }
+        }
+        let mut all = log.reader(Lsn::ZERO).unwrap();
+        all.stop_at(log.published());
+        assert_eq!(all.into_iter().count(), starts, "to the end");
+    }
+}
+
+#[test]
+fn a_reader_that_stops_at_what_is_to_come_waits_for_it() {
+    let dir = scratch();
+    let log = small(Layout::Framed).open(place(&dir)).unwrap();
+    let first = log.append(b"one").unwrap();
+    let end = Lsn::new(log.published().get() + 1);
+    let mut reader = log.reader(Lsn::ZERO).unwrap().durable();
+    reader.stop_at(end);
+    assert!(reader.next().unwrap().is_none());
+    assert!(reader.position() < end, "the log has ended, and the reader has not");
+    log.commit(first).unwrap();
+    assert_eq!(reader.follow(None).unwrap().unwrap().lsn, first);
+    let mut reader = reader.pollable().unwrap();
+    let [second, third] = [b"two", b"333"].map(|record| log.append(record).unwrap());
+    log.commit(third).unwrap();
+    let found = std::iter::from_fn(|| reader.next().unwrap().map(|record| record.lsn));
+    assert!(found.eq([second].into_iter().filter(|lsn| *lsn < end)));
+    assert!(reader.position() >= end);
+}

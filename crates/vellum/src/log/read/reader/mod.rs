@@ -71,6 +71,8 @@ pub struct Reader {
     pub(crate) epoch: u64,
     /// Whether the log ends for this reader where its durable part does.
     pub(crate) is_durable: bool,
+    /// Where it stops, if the log goes on there.
+    pub(crate) stop: Lsn,
 }
 
 /// Where a record was found.
@@ -120,9 +122,36 @@ impl Reader {
         self
     }
 
-    /// Where the next record will be looked for.
+    /// Where the next record will be looked for: behind all that was returned or left out, and not
+    /// behind a record that is to come. So it may be compared with the position of a record, and
+    /// with where an end was.
     pub fn position(&self) -> Lsn {
         self.position
+    }
+
+    /// Has the reader stop at `end`: it returns the records that start before. There
+    /// [`next`](Reader::next) returns `None`, and [`follow`](Reader::follow) does not wait; what
+    /// tells that from the end of the log is that [`position`](Reader::position) is not before
+    /// `end`. [`Lsn::MAX`] takes it back.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log"))?;
+    /// log.append(b"one")?;
+    /// let end = log.published();
+    /// log.append(b"two")?;
+    /// let mut reader = log.reader(vellum::Lsn::ZERO)?;
+    /// reader.stop_at(end);
+    /// assert_eq!(reader.into_iter().count(), 1);
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    pub fn stop_at(&mut self, end: Lsn) {
+        self.stop = end;
+    }
+
+    /// Whether it has come to where it stops.
+    pub(crate) fn is_at_stop(&self) -> bool {
+        self.position >= self.stop
     }
 
     /// Whether to go on behind files that are gone and stretches that are damaged, instead of

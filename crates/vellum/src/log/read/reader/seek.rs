@@ -25,6 +25,7 @@ impl Reader {
             last_len: 0,
             epoch,
             is_durable: false,
+            stop: Lsn::MAX,
         };
         reader.seek(from)?;
         Ok(reader)

@@ -21,7 +21,7 @@ impl Reader {
     /// reserved.
     pub(crate) fn has_more(&mut self) -> Result<bool> {
         loop {
-            if self.position >= self.read_limit.end && !self.sees_more()? {
+            if self.is_at_stop() || self.position >= self.read_limit.end && !self.sees_more()? {
                 return Ok(false);
             }
             let Some(hole) = self.read_limit.hole_at(self.position) else { return Ok(true) };
