@@ -179,6 +179,12 @@ uint64_t vellum_last_error_lsn(void);
 // The global errno means nothing after a function of this library.
 int vellum_last_error_errno(void);
 
+// The errno that fits a code, for a program that keeps one; 0 for VELLUM_OK and VELLUM_END.
+//
+// That of the operating system where it caused this thread's last failure, and that had this code.
+// Otherwise it follows from the code alone: docs/c.md has the table.
+int vellum_errno_of(int status);
+
 /* ---- Options --------------------------------------------------------------------------------- */
 
 // For fields of vellum_options that belong to the log's policy: leave it as it is stored.

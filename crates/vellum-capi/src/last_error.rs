@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use crate::status::vellum_status;
+use crate::status::{meaning, vellum_status};
 
 thread_local! {
     static LAST: RefCell<Option<LastError>> = const { RefCell::new(None) };
@@ -105,4 +105,16 @@ pub extern "C" fn vellum_last_error_lsn() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_last_error_errno() -> c_int {
     ask(0, |last| last.errno)
+}
+
+/// The errno that fits a code, for a program that keeps one; 0 for VELLUM_OK and VELLUM_END.
+///
+/// That of the operating system where it caused this thread's last failure, and that had this code.
+/// Otherwise it follows from the code alone: docs/c.md has the table.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_errno_of(status: c_int) -> c_int {
+    match (vellum_last_error_code(), vellum_last_error_errno()) {
+        (last, errno) if last == status && errno != 0 => errno,
+        _ => meaning(status).1,
+    }
 }

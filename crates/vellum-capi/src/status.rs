@@ -81,42 +81,43 @@ pub enum vellum_status {
 /// The text is static, in English. vellum_last_error_message says more about the last failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_strerror(status: c_int) -> *const c_char {
-    meaning(status).as_ptr()
+    meaning(status).0.as_ptr()
 }
 
-fn meaning(status: c_int) -> &'static CStr {
+/// What a code means, and the errno that fits it.
+pub(crate) fn meaning(status: c_int) -> (&'static CStr, c_int) {
     match status {
-        0 => c"no error",
-        1 => c"the operating system refused",
-        2 => c"no space left",
-        3 => c"no such log",
-        4 => c"exists already",
-        5 => c"permission denied",
-        6 => c"opened for reading only",
-        7 => c"not supported here",
-        8 => c"invalid option",
-        9 => c"record too large",
-        10 => c"too many processes",
-        11 => c"position trimmed away",
-        12 => c"position out of range",
-        13 => c"damaged log",
-        14 => c"not a log of this version",
-        15 => c"positions used up",
-        16 => c"reservation abandoned",
-        17 => c"log in use",
-        18 => c"poisoned by a failed write",
-        19 => c"gave up waiting for another process",
-        20 => c"log removed or moved",
-        21 => c"position taken back",
-        22 => c"position of another log",
-        23 => c"no process ships the log",
-        24 => c"shipping taken over by another",
-        25 => c"open for writing elsewhere",
-        100 => c"nothing more",
-        101 => c"on its way",
-        110 => c"invalid argument",
-        111 => c"defect of the library",
-        _ => c"unknown code",
+        0 => (c"no error", 0),
+        1 => (c"the operating system refused", libc::EIO),
+        2 => (c"no space left", libc::ENOSPC),
+        3 => (c"no such log", libc::ENOENT),
+        4 => (c"exists already", libc::EEXIST),
+        5 => (c"permission denied", libc::EACCES),
+        6 => (c"opened for reading only", libc::EROFS),
+        7 => (c"not supported here", libc::EOPNOTSUPP),
+        8 => (c"invalid option", libc::EINVAL),
+        9 => (c"record too large", libc::EMSGSIZE),
+        10 => (c"too many processes", libc::EUSERS),
+        11 => (c"position trimmed away", libc::ENODATA),
+        12 => (c"position out of range", libc::ERANGE),
+        13 => (c"damaged log", libc::EBADMSG),
+        14 => (c"not a log of this version", libc::EPROTONOSUPPORT),
+        15 => (c"positions used up", libc::EOVERFLOW),
+        16 => (c"reservation abandoned", libc::ECANCELED),
+        17 => (c"log in use", libc::EBUSY),
+        18 => (c"poisoned by a failed write", libc::EIO),
+        19 => (c"gave up waiting for another process", libc::ETIMEDOUT),
+        20 => (c"log removed or moved", libc::ESTALE),
+        21 => (c"position taken back", libc::ESTALE),
+        22 => (c"position of another log", libc::EXDEV),
+        23 => (c"no process ships the log", libc::ENOTCONN),
+        24 => (c"shipping taken over by another", libc::ESHUTDOWN),
+        25 => (c"open for writing elsewhere", libc::EBUSY),
+        100 => (c"nothing more", 0),
+        101 => (c"on its way", libc::EINPROGRESS),
+        110 => (c"invalid argument", libc::EINVAL),
+        111 => (c"defect of the library", libc::ENOTRECOVERABLE),
+        _ => (c"unknown code", libc::EIO),
     }
 }
 
@@ -158,13 +159,13 @@ mod tests {
         ];
         for (status, kind) in pairs {
             assert_eq!(status as u32, kind as u32, "{status:?}");
-            assert_ne!(meaning(status as c_int), c"unknown code", "{status:?}");
+            assert_ne!(meaning(status as c_int).0, c"unknown code", "{status:?}");
         }
     }
 
     #[test]
     fn a_code_of_a_later_version_has_a_text() {
-        assert_eq!(meaning(99), c"unknown code");
-        assert_eq!(meaning(-1), c"unknown code");
+        assert_eq!(meaning(99).0, c"unknown code");
+        assert_eq!(meaning(-1).0, c"unknown code");
     }
 }

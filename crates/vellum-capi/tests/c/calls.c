@@ -1,6 +1,7 @@
 /* Every function does what the header says. The argument is a directory to work in. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -16,6 +17,8 @@ static void versions_and_texts(void)
     CHECK(strcmp(vellum_version(), version) == 0);
     CHECK(vellum_abi_version() == VELLUM_ABI_VERSION);
     CHECK(strcmp(vellum_strerror(VELLUM_NO_SPACE), "no space left") == 0);
+    CHECK(vellum_errno_of(VELLUM_OK) == 0 && vellum_errno_of(VELLUM_END) == 0);
+    CHECK(vellum_errno_of(VELLUM_NO_SPACE) == ENOSPC && vellum_errno_of(12345) == EIO);
     CHECK(strcmp(vellum_last_error_message(), "") == 0);
     CHECK(vellum_last_error_code() == VELLUM_OK && vellum_last_error_path() == NULL);
     CHECK(vellum_last_error_errno() == 0 && vellum_last_error_lsn() == 0);

@@ -97,6 +97,7 @@ static void commits_that_fail(const char *path, vellum_log *log)
     limit_files(4096);
     RETURNS(VELLUM_NO_SPACE, submit_and_wait(committer, lost, &failed));
     CHECK(vellum_last_error_errno() == EFBIG);
+    CHECK(vellum_errno_of(VELLUM_NO_SPACE) == EFBIG && vellum_errno_of(VELLUM_BUSY) == EBUSY);
     limit_files(RLIM_INFINITY);
     fail_device(path);
     RETURNS(VELLUM_POISONED, submit_and_wait(committer, lost, &late));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 use vellum::Create;
+use vellum_capi::last_error::vellum_errno_of;
 
 use crate::programs::shared;
 use crate::tools::{crate_dir, have, prefix, run, scratch};
@@ -39,6 +40,60 @@ fn build_and_run(page: &str, heading: &str, [language, compiler]: [&str; 2], log
     let record = reader.next().unwrap().unwrap().payload;
     assert!(record.starts_with(b"a record") || record == b"an order", "{record:?}");
     assert!(log.durable() > log.begin());
+}
+
+#[test]
+fn the_page_for_c_has_the_errno_of_each_code() {
+    let page = fs::read_to_string(crate_dir().join("../../docs/c.md")).unwrap();
+    let source = fs::read_to_string(crate_dir().join("src/status.rs")).unwrap();
+    let numbers = source.lines().filter_map(|line| line.trim().strip_prefix("VELLUM_"));
+    let numbers = numbers.filter_map(|line| line.strip_suffix(',')?.split_once(" = "));
+    let mut count = 0;
+    for (name, number) in numbers {
+        let errno = vellum_errno_of(number.parse().unwrap());
+        let row = page.lines().find(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            cells.len() == 4 && cells[2].split(", ").any(|cell| cell == format!("`{name}`"))
+        });
+        let row = row.unwrap_or_else(|| panic!("{name} is in no row"));
+        let shown = row.split('`').nth(1).unwrap();
+        assert_eq!(errno_named(shown), errno, "{name}");
+        count += 1;
+    }
+    assert_eq!(count, 30);
+}
+
+/// The number of an errno.
+fn errno_named(name: &str) -> i32 {
+    let known = [
+        ("0", 0),
+        ("EACCES", libc::EACCES),
+        ("EBADMSG", libc::EBADMSG),
+        ("EBUSY", libc::EBUSY),
+        ("ECANCELED", libc::ECANCELED),
+        ("EEXIST", libc::EEXIST),
+        ("EINPROGRESS", libc::EINPROGRESS),
+        ("EINVAL", libc::EINVAL),
+        ("EIO", libc::EIO),
+        ("EMSGSIZE", libc::EMSGSIZE),
+        ("ENODATA", libc::ENODATA),
+        ("ENOENT", libc::ENOENT),
+        ("ENOSPC", libc::ENOSPC),
+        ("ENOTCONN", libc::ENOTCONN),
+        ("ENOTRECOVERABLE", libc::ENOTRECOVERABLE),
+        ("EOPNOTSUPP", libc::EOPNOTSUPP),
+        ("EOVERFLOW", libc::EOVERFLOW),
+        ("EPROTONOSUPPORT", libc::EPROTONOSUPPORT),
+        ("ERANGE", libc::ERANGE),
+        ("EROFS", libc::EROFS),
+        ("ESHUTDOWN", libc::ESHUTDOWN),
+        ("ESTALE", libc::ESTALE),
+        ("ETIMEDOUT", libc::ETIMEDOUT),
+        ("EUSERS", libc::EUSERS),
+        ("EXDEV", libc::EXDEV),
+    ];
+    let found = known.into_iter().find(|(other, _)| *other == name);
+    found.unwrap_or_else(|| panic!("{name} is not in the list")).1
 }
 
 #[test]
