@@ -50,10 +50,14 @@ impl Bar {
         Bar { begun: Instant::now(), shown: None, is_terminal }
     }
 
+    /// Whether it is time to show something.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_terminal && self.shown.is_none_or(|shown| shown.elapsed() >= RHYTHM)
+    }
+
     /// Shows how many bytes of how many are done.
     pub(crate) fn show(&mut self, done: u64, all: u64) {
-        let is_soon = self.shown.is_some_and(|shown| shown.elapsed() < RHYTHM);
-        if !self.is_terminal || is_soon {
+        if !self.is_due() {
             return;
         }
         self.shown = Some(Instant::now());

@@ -102,6 +102,65 @@ fn a_text_log_with_rotation_is_restored() {
     assert_eq!(place.restored("copy"), records_of(&log));
 }
 
+/// The files of a text log that rotates have gaps between them: positions without bytes.
+#[test]
+fn what_is_told_of_a_text_log_are_bytes_and_not_positions() {
+    let place = Place::new();
+    let log = Options::text().rotate_bytes(1 << 16).open(place.path("log")).unwrap();
+    let line = "a line of some length, and of sixty-four bytes with its newline\n";
+    (0..5000).for_each(|_| drop(log.append(line.as_bytes())));
+    let size = 5000 * line.len() as u64;
+    assert!(log.published().get() - log.begin().get() > 10 * size, "there are gaps");
+    let run = |words: &[&str]| {
+        let output = Command::new(SHIP).args(words).output().unwrap();
+        good(&output);
+        let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        texts.concat()
+    };
+    let (url, dir) = (place.url(), place.path("log").display().to_string());
+    let told = "312.5 KiB";
+    // Nobody has committed anything, and shipping does that first.
+    let planned = run(&["ship", "--dry-run", &dir, &url]);
+    assert!(
+        planned.contains(&format!("{told} would be shipped now, in at least 5 objects")),
+        "{planned}"
+    );
+    let shipped = text(&place.ship("log", &[]));
+    assert!(shipped.contains(&format!("shipped {told} of the log")), "{shipped}");
+    let planned = run(&["ship", "--dry-run", &dir, &url]);
+    assert!(planned.contains("0 bytes would be shipped now"), "{planned}");
+    let (list, verified) = (run(&["ls", &url]), run(&["verify", &url]));
+    assert!(list.contains(told) && verified.contains(told), "{list} {verified}");
+    let copy = place.path("copy").display().to_string();
+    let restored = run(&["restore", &url, &copy]);
+    assert!(restored.contains(&format!("restored {told} ")), "{restored}");
+    for words in
+        [&["ls", "--json", &url][..], &["stat", "--json", &url], &["verify", "--json", &url]]
+    {
+        assert!(run(words).contains(&format!("\"bytes\":{size}")), "{words:?}: {}", run(words));
+    }
+    // A part of it ends in the middle of a line, which is left out.
+    let to = (log.begin().get() + 1000).to_string();
+    let part = place.path("part").display().to_string();
+    let restored = run(&["restore", "--json", "--to", &to, &url, &part]);
+    assert!(restored.contains("\"bytes\":960"), "{restored}");
+}
+
+#[test]
+fn what_is_stored_again_in_a_merged_object_does_not_count_as_shipped_again() {
+    let place = Place::new();
+    let log = Options::default().open(place.path("log")).unwrap();
+    for _ in 0..14 {
+        (0..70).for_each(|_| drop(log.append(&[b'x'; 10_000])));
+        good(&place.ship("log", &[]));
+    }
+    let listed = Command::new(SHIP).args(["stat", "--json", &place.url()]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(!listed.contains("\"merged\":0"), "{listed}");
+    let shipped = log.ship().state().unwrap();
+    assert_eq!(shipped.counters.log_bytes, shipped.shipped.get() - log.begin().get());
+}
+
 /// `VELLUM_SHIP_KILLS` says how often; the moments are spread by what the shipper has stored.
 #[test]
 fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {

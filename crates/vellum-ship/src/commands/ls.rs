@@ -14,7 +14,7 @@ use vellum_ship::store::{self, Store};
 
 use crate::output;
 
-/// List the logs below a URL: their ids, positions, and when they were shipped last
+/// List the logs below a URL: how many bytes of log each has, and when it was shipped last
 #[derive(Args, Debug)]
 pub(super) struct LsArgs {
     /// A log, or what the URLs of many logs begin with
@@ -66,11 +66,12 @@ fn print(args: &LsArgs, url: &str, remote: &Remote, plan: &Plan) -> Result<()> {
         let log_id = &remote.identity().log_id;
         let (begin, end) = (plan.begin, plan.end.lsn);
         print_json(&json!({
-            "url": url, "log_id": log_id, "begin": begin, "end": end, "newest": newest
+            "url": url, "log_id": log_id, "begin": begin, "end": end, "bytes": plan.bytes(),
+            "newest": newest
         }))?;
         return Ok(());
     }
-    let size = output::bytes(plan.end.lsn - plan.begin);
+    let size = output::bytes(plan.bytes());
     let newest = newest.unwrap_or_else(|| "-".to_string());
     output::print(format_args!("{newest:<24}  {size:>11}  {url}"))?;
     Ok(())

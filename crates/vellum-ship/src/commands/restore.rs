@@ -72,7 +72,7 @@ fn until(text: &str) -> std::result::Result<Until, BadValue> {
 
 fn tell(restored: &Restored) {
     let Restored { begin, end, written_end, stored_end, .. } = restored;
-    let size = output::bytes(written_end - begin);
+    let size = output::bytes(restored.bytes);
     output::say(format_args!(
         "restored {size} from {begin} to {end}: {} records, {} objects of {} generations",
         restored.records,
@@ -121,6 +121,7 @@ struct Report<'a> {
     end: u64,
     written_end: u64,
     stored_end: u64,
+    bytes: u64,
     generation: u32,
     objects: u64,
     records: u64,
@@ -141,6 +142,7 @@ impl<'a> From<&'a Restored> for Report<'a> {
             end,
             written_end,
             stored_end,
+            bytes: restored.bytes,
             generation,
             objects,
             records,

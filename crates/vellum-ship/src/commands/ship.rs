@@ -2,13 +2,13 @@
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
-use vellum::Options;
+use vellum::{Log, Lsn, Options};
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::stdio;
 use vellum_command::values::{bytes, short_span};
@@ -78,6 +78,8 @@ impl ShipArgs {
 pub(super) const TAKEN: [i32; 2] = [SIGINT, SIGTERM];
 const IN_FLIGHT: usize = 4;
 const NAP: Duration = Duration::from_millis(200);
+/// About the most bytes of log in an object.
+const OBJECT_BYTES: u64 = 8 << 20;
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
@@ -130,7 +132,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         () = &mut stop => return Ok(Outcome::Good),
         started = start(log, shipper, store, options) => started,
     };
-    let mut shown = Shown::new();
+    let mut shown = Shown::new(&args.log, before.log_bytes);
     let mut shipping = started?;
     shipping.keep(keep);
     shipping.run(stop, |report| shown.show(report)).await?;
@@ -152,7 +154,7 @@ fn say_what_was_shipped(args: &ShipArgs, before: u64) -> Result<()> {
     Ok(())
 }
 
-fn detach(log: &vellum::Log) -> Result<Outcome> {
+fn detach(log: &Log) -> Result<Outcome> {
     output::say(match log.ship().detach()? {
         true => "the log keeps nothing for a shipper any more",
         false => "the log was not shipped",
@@ -178,17 +180,14 @@ fn retain(text: &str) -> std::result::Result<Retain, String> {
 }
 
 /// An estimate from what is there; the store is only asked what is old.
-async fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
-    let state = log.ship().state()?;
-    let from = state.shipped.get().max(log.begin().get());
-    let bytes = log.durable().get().saturating_sub(from);
+async fn dry_run(log: &Log, args: &ShipArgs) -> Result<Outcome> {
+    let unshipped = unshipped(log)?;
     let month = 30.0 * 86400.0 / args.interval.as_secs_f64().max(0.001);
     output::print(format_args!(
-        "{bytes} bytes would be shipped now, in {} objects.\nA log that is always busy makes at most \
+        "{unshipped}.\nA log that is always busy makes at most \
          {month:.0} objects in 30 days, with two requests each: a PUT and a GET. At $0.005 for 1000 PUT \
          and $0.0004 for 1000 GET, the prices of S3 Standard in 2026, that is ${:.2}.\nAn idle log \
          makes no request.",
-        bytes.div_ceil(8 << 20),
         month * (0.005 + 0.0004) / 1000.0,
     ))?;
     if let Some(retain) = args.retain {
@@ -201,37 +200,106 @@ async fn dry_run(log: &vellum::Log, args: &ShipArgs) -> Result<Outcome> {
     Ok(Outcome::Good)
 }
 
+/// How much of the log is not shipped, and in how many objects it goes. What is not durable yet is
+/// made so first.
+fn unshipped(log: &Log) -> Result<String> {
+    let stat = log.stat()?;
+    let bytes = match stat.ship.shipped {
+        Lsn::ZERO => stat.kept_bytes,
+        _ => stat.ship.lag_bytes + stat.unsynced_bytes,
+    };
+    if bytes == 0 {
+        return Ok("0 bytes would be shipped now".into());
+    }
+    // Each file begins an object.
+    let files = stat.segments.iter();
+    let files = files.filter(|f| f.end_lsn > stat.ship.shipped && f.first_lsn < stat.published);
+    let objects = (files.count() as u64).max(bytes.div_ceil(OBJECT_BYTES));
+    let bytes = output::bytes(bytes);
+    Ok(format!("{bytes} would be shipped now, in at least {objects} objects"))
+}
+
 /// Progress on a terminal; elsewhere a line a minute, where something has changed.
 struct Shown {
+    /// Tells what the shipper has counted.
+    log: Option<Log>,
     bar: Bar,
+    /// Bytes of log that were shipped before.
+    before: u64,
     said: Instant,
-    /// What was said then: nobody wants to hear it twice.
-    said_of: Option<(u64, u64)>,
-    first: Option<u64>,
+    minute: Minute,
     is_terminal: bool,
 }
 
+/// What was said last: nobody wants to hear it twice.
+#[derive(Default)]
+struct Minute {
+    shipped_bytes: u64,
+    lag_bytes: u64,
+}
+
 impl Shown {
-    fn new() -> Shown {
+    fn new(path: &Path, before: u64) -> Shown {
         let is_terminal = stdio::stderr().as_fd().is_terminal();
-        Shown { bar: Bar::new(), said: Instant::now(), said_of: None, first: None, is_terminal }
+        let log = Options::default().read_only(true).open(path).ok();
+        let minute = Minute { shipped_bytes: before, lag_bytes: 0 };
+        Shown { log, bar: Bar::new(), before, said: Instant::now(), minute, is_terminal }
     }
 
     fn show(&mut self, report: Report) {
-        let first = *self.first.get_or_insert(report.shipped);
-        let Report { shipped, durable, generation } = report;
-        self.bar.show(shipped.saturating_sub(first), durable.saturating_sub(first));
-        let is_new = self.said_of != Some((shipped, durable));
-        if !self.is_terminal && is_new && self.said.elapsed() >= MINUTE {
-            (self.said, self.said_of) = (Instant::now(), Some((shipped, durable)));
-            let behind = output::bytes(durable.saturating_sub(shipped));
-            output::say(format_args!(
-                "shipped {shipped}, {behind} behind, generation {generation}"
-            ));
+        let is_time =
+            if self.is_terminal { self.bar.is_due() } else { self.said.elapsed() >= MINUTE };
+        let state = self.log.as_ref().filter(|_| is_time).and_then(|log| log.ship().state().ok());
+        let Some(state) = state else { return };
+        let (shipped_bytes, lag_bytes) = (state.counters.log_bytes, state.lag_bytes);
+        let done = shipped_bytes.saturating_sub(self.before);
+        self.bar.show(done, done + lag_bytes);
+        if !self.is_terminal {
+            self.said = Instant::now();
+            let line = self.minute.line(shipped_bytes, lag_bytes, report.generation);
+            line.into_iter().for_each(output::say);
         }
     }
 
     fn finish(&mut self) {
         self.bar.finish();
+    }
+}
+
+impl Minute {
+    /// What there is to say, if there is something.
+    fn line(&mut self, shipped_bytes: u64, lag_bytes: u64, generation: u32) -> Option<String> {
+        let is_new = (shipped_bytes, lag_bytes) != (self.shipped_bytes, self.lag_bytes);
+        let bytes = shipped_bytes.saturating_sub(self.shipped_bytes);
+        *self = Minute { shipped_bytes, lag_bytes };
+        let (bytes, behind) = (output::bytes(bytes), output::bytes(lag_bytes));
+        is_new.then(|| format!("shipped {bytes} more, {behind} behind, generation {generation}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_tells_what_came_in_it_and_nothing_where_nothing_did() {
+        let mut minute = Minute { shipped_bytes: 1000, lag_bytes: 0 };
+        assert_eq!(minute.line(1000, 0, 0), None);
+        let line = |minute: &mut Minute, shipped, lag| minute.line(shipped, lag, 2).unwrap();
+        assert_eq!(
+            line(&mut minute, 3048, 512),
+            "shipped 2.0 KiB more, 512 bytes behind, generation 2"
+        );
+        assert_eq!(minute.line(3048, 512, 2), None);
+        // The store takes nothing.
+        assert_eq!(
+            line(&mut minute, 3048, 1024),
+            "shipped 0 bytes more, 1.0 KiB behind, generation 2"
+        );
+        assert_eq!(
+            line(&mut minute, 4072, 0),
+            "shipped 1.0 KiB more, 0 bytes behind, generation 2"
+        );
+        assert_eq!(minute.line(4072, 0, 2), None);
     }
 }

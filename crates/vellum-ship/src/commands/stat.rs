@@ -49,6 +49,7 @@ fn describe(remote: &Remote, plan: &Plan) -> serde_json::Value {
         "segment_bytes": remote.identity().segment_bytes,
         "begin": plan.begin,
         "end": plan.end.lsn,
+        "bytes": plan.bytes(),
         "stored_bytes": stored,
         "generation": plan.generation,
         "chunks": count(Kind::Chunk),

@@ -36,6 +36,8 @@ struct Found {
     objects: u64,
     damage: Vec<String>,
     gaps: Vec<(u64, u64)>,
+    /// Bytes of the log that are stored.
+    bytes: u64,
 }
 
 pub(super) async fn run(args: VerifyArgs) -> Result<Outcome> {
@@ -54,16 +56,17 @@ pub(super) async fn run(args: VerifyArgs) -> Result<Outcome> {
 
 async fn read_all(remote: &Remote, plan: &Plan, jobs: usize) -> Result<Found> {
     let extent = Extent::of(plan, Until::End, remote.store().as_ref()).await?;
-    let mut found = Found { gaps: extent.gaps(), ..Found::default() };
-    let mut bar = Bar::new();
-    let all = extent.bytes();
+    let (mut bar, all) = (Bar::new(), extent.bytes());
+    let mut found = Found { gaps: extent.gaps(), bytes: all, ..Found::default() };
+    let mut done = 0;
     let pieces = extent.pieces.into_iter().filter(|piece| piece.header.kind != Kind::Gap).collect();
     let mut fetched = std::pin::pin!(fetch_all(Arc::clone(remote.store()), pieces, jobs));
     while let Some(fetched) = fetched.next().await {
         match fetched {
             Ok(Some(fetched)) => {
                 found.objects += 1;
-                bar.show(fetched.piece.until - extent.begin, all);
+                done += fetched.piece.bytes_before(extent.end);
+                bar.show(done, all);
             }
             Ok(None) => return Err(ReadError::Unstable.into()),
             Err(error) if error.is_damage() => found.damage.push(error.to_string()),
@@ -80,6 +83,7 @@ fn as_json(plan: &Plan, found: &Found) -> serde_json::Value {
         "end": plan.end.lsn,
         "generation": plan.generation,
         "objects": found.objects,
+        "bytes": found.bytes,
         "chain": plan.end.chain.to_string(),
         "gaps": found.gaps,
         "damage": found.damage,
@@ -98,6 +102,6 @@ fn tell(plan: &Plan, found: &Found) {
     output::say(format_args!(
         "{} objects with {} from {begin} to {end}: {good}",
         found.objects,
-        output::bytes(end - begin)
+        output::bytes(found.bytes)
     ));
 }

@@ -18,6 +18,15 @@ pub struct Piece {
     pub until: u64,
 }
 
+impl Piece {
+    /// Bytes of the log in front of `end` that count of it: fewer than positions, where a file of a
+    /// text log ends.
+    pub fn bytes_before(&self, end: u64) -> u64 {
+        let positions = self.until.min(end).saturating_sub(self.header.start);
+        self.header.raw_bytes.min(positions)
+    }
+}
+
 /// What a log consists of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
@@ -31,6 +40,13 @@ pub struct Plan {
     pub generation: u32,
     /// The seals that were passed, from the oldest to the newest.
     pub seals: Vec<Header>,
+}
+
+impl Plan {
+    /// Bytes of the log.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes_before(self.end.lsn)).sum()
+    }
 }
 
 /// Why reading cannot go on.

@@ -160,7 +160,9 @@ impl Requests {
         let outcome = self.patiently(|| self.store.create(&name, bytes.clone())).await?;
         let mut counters = ShipCounters::new();
         counters.puts = 1;
-        (counters.log_bytes, counters.sent_bytes) = (header.raw_bytes, bytes.len() as u64);
+        counters.sent_bytes = bytes.len() as u64;
+        // What is merged was shipped before.
+        counters.log_bytes = if header.kind == Kind::Merged { 0 } else { header.raw_bytes };
         self.shipper.add_counters(counters);
         Ok(outcome == PutOutcome::Created)
     }

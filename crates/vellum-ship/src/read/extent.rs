@@ -74,7 +74,12 @@ impl Extent {
 
     /// Bytes of the log in it.
     pub fn bytes(&self) -> u64 {
-        self.end - self.begin
+        self.bytes_before(self.end)
+    }
+
+    /// Bytes of the log in front of a position.
+    pub fn bytes_before(&self, end: u64) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes_before(end)).sum()
     }
 
     /// What was lost before it was shipped.

@@ -38,6 +38,8 @@ pub struct Restored {
     pub begin: u64,
     /// The end of what was written.
     pub written_end: u64,
+    /// Bytes of the log up to there.
+    pub bytes: u64,
     /// The end of the log as it opens: behind its last whole record.
     pub end: u64,
     /// The end of what is stored, which is more if less was wanted.
@@ -82,6 +84,7 @@ pub async fn restore(
     Ok(Restored {
         begin: extent.begin,
         written_end: written_end.get(),
+        bytes: extent.bytes_before(written_end.get()),
         end,
         stored_end: plan.end.lsn,
         generation: plan.generation,
@@ -135,14 +138,18 @@ async fn write_all(
     jobs: usize,
     progress: &mut Progress<'_>,
 ) -> Result<(u64, Restorer), ReadError> {
-    let mut pieces = Pieces::new(remote, extent, restorer.position().get(), jobs);
+    let position = restorer.position().get();
+    let mut pieces = Pieces::new(remote, extent, position, jobs);
     let (sender, receiver) = mpsc::channel(WAITING);
     let (layout, cut) = (remote.shape().layout(), extent.is_cut.then_some(extent.end));
     let writer = tokio::task::spawn_blocking(move || write(restorer, layout, receiver, cut));
-    let mut objects = 0;
+    let (mut objects, all) = (0, extent.bytes());
+    let mut done = extent.bytes_before(position);
     while let Some(fetched) = pieces.next().await? {
         objects += u64::from(fetched.piece.header.kind != Kind::Gap);
-        progress(fetched.piece.until - extent.begin, extent.bytes());
+        let piece = &fetched.piece;
+        done += piece.bytes_before(piece.until) - piece.bytes_before(position);
+        progress(done, all);
         if sender.send(fetched).await.is_err() {
             // The writer says why.
             break;
