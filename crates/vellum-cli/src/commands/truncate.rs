@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use serde::Serialize;
-use vellum::{Log, Lsn};
+use vellum::{Layout, Log, Lsn};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
@@ -33,11 +33,13 @@ pub(super) fn run(args: &TruncateArgs) -> Result<Outcome> {
         "cannot truncate from {}: the log holds what is from {begin} to {end}",
         args.from
     );
-    let records = if args.dry_run { Some(count_records(&log, args.from)?) } else { None };
-    if !args.dry_run {
+    let (bytes, records) = if args.dry_run {
+        count(&log, args.from)?
+    } else {
+        let before = log.stat()?.kept_bytes;
         log.truncate(args.from)?;
-    }
-    let bytes = end.get() - args.from.get();
+        (before.saturating_sub(log.stat()?.kept_bytes), None)
+    };
     if args.json {
         let (from, end) = (args.from.get(), end.get());
         output::print_json(&JsonTruncate { from, end, bytes, records, dry_run: args.dry_run })?;
@@ -58,13 +60,20 @@ fn is_agreed(args: &TruncateArgs) -> Result<bool> {
     may_go_on(format_args!("{log} holds {begin} to {end}: drop everything from {from} on?"))
 }
 
-fn count_records(log: &Log, from: Lsn) -> Result<u64> {
+/// How many bytes and records are there from `from` on. Between the files of a text log are
+/// positions without bytes.
+fn count(log: &Log, from: Lsn) -> Result<(u64, Option<u64>)> {
     let mut reader = log.reader(from)?;
-    let mut records = 0;
-    while reader.next()?.is_some() {
+    let (mut text, mut records) = (0, 0);
+    while let Some(record) = reader.next()? {
+        text += record.payload.len() as u64;
         records += 1;
     }
-    Ok(records)
+    let bytes = match log.layout() {
+        Layout::Text => text,
+        _ => log.published().get() - from.get(),
+    };
+    Ok((bytes, Some(records)))
 }
 
 fn sentence(from: Lsn, end: Lsn, bytes: String, records: Option<u64>) -> String {

@@ -1,9 +1,11 @@
 //! `vellum stat` of many logs.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
+use vellum_testing::mount::Mount;
 
 use super::stat::half_way_in;
 use super::support::{Place, Ran, Running, run, vellum};
@@ -134,6 +136,18 @@ fn readers_and_shippers_that_are_behind_are_told() {
     shipper.set_shipped(vellum::Lsn::new(shipper.durable().unwrap().get() - 2)).unwrap();
     let text = stat(&place, &[]).good();
     assert!(line(&text, "a.log").ends_with("0 B 4 B 2 B -"), "{text}");
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let Some(mount) = Mount::tmpfs("a_full_disk_is_told", 2) else { return };
+    let log = mount.path().join("a.log");
+    run(&["append", "--layout", "text", log.to_str().unwrap()], b"one\n").good();
+    let stat = || run(&["stat", mount.path().to_str().unwrap()], b"").good();
+    assert!(line(&stat(), "a.log").ends_with('-'), "{}", stat());
+    let mut hog = fs::File::create(mount.path().join("hog")).unwrap();
+    while hog.write_all(&[1; 4096]).is_ok() {}
+    assert!(line(&stat(), "a.log").ends_with("the disk is full"), "{}", stat());
 }
 
 #[test]

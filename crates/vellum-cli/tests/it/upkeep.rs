@@ -211,6 +211,17 @@ fn truncating_drops_the_newest_part_and_the_log_goes_on() {
 }
 
 #[test]
+fn what_goes_of_a_text_log_is_told_in_bytes_of_text() {
+    let place = Place::new();
+    let told = place.append(&["--rotate-bytes", "4K"], &b"a line\n".repeat(2000));
+    let from = told[500].to_string();
+    let json = |options: &[&str]| json(&with(&place, "truncate", options, &from).good());
+    assert_eq!(json(&["--dry-run", "--json"])["bytes"], 1500 * 7);
+    assert_eq!(json(&["--json"])["bytes"], 1500 * 7);
+    assert_eq!(json(&["--json"])["bytes"], 0);
+}
+
+#[test]
 fn nothing_is_dropped_under_others() {
     let place = Place::new();
     let mut running = place.start("append", &["--ack"]);

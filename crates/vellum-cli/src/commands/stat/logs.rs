@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rustix::fs::statvfs;
 use vellum::stat::{Metrics, Stat};
 use vellum::{ErrorKind, Log};
 
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) stat: Stat,
     pub(super) metrics: Metrics,
     pub(super) disk_bytes: u64,
+    /// Whether there is no space left where it is.
+    pub(super) is_disk_full: bool,
     /// What came since the look before.
     pub(super) rates: Option<Rates>,
 }
@@ -95,7 +98,8 @@ impl Logs {
         let open = self.known.values().filter(|known| known.log.is_some()).count();
         let log = Some(log).filter(|_| open < self.open_max);
         self.known.insert(path.into(), Known { directory, log, before: stat.clone(), at });
-        Ok(State { stat, metrics, disk_bytes, rates })
+        let is_disk_full = statvfs(path).is_ok_and(|disk| disk.f_bavail == 0);
+        Ok(State { stat, metrics, disk_bytes, is_disk_full, rates })
     }
 }
 
@@ -111,7 +115,11 @@ fn directory_id(path: &Path) -> Option<(u64, u64)> {
 /// The directories in this one, links left out, in the order of their names.
 fn directories(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let is_directory = |entry: &fs::DirEntry| {
+        // Of a filesystem, for root alone.
+        let is_own = entry.file_name() != "lost+found";
+        is_own && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
     let mut paths: Vec<PathBuf> = entries.filter(is_directory).map(|entry| entry.path()).collect();
     paths.sort();
     paths

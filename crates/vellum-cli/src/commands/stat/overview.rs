@@ -49,7 +49,7 @@ fn cells(log: &Found) -> [String; 7] {
     let State { stat, disk_bytes, rates, .. } = state;
     let readers = stat.cursors.iter().map(|cursor| cursor.lag_bytes).max();
     let to_ship = Some(stat.ship.lag_bytes).filter(|_| stat.ship.is_shipped());
-    let trouble = trouble(stat).join("; ");
+    let trouble = trouble(state).join("; ");
     [
         name,
         bytes(*disk_bytes),
@@ -66,8 +66,9 @@ fn alert(text: &str) -> String {
 }
 
 /// What needs somebody's attention, in few words.
-fn trouble(stat: &Stat) -> Vec<String> {
+fn trouble(State { stat, is_disk_full, .. }: &State) -> Vec<String> {
     let mut all = Vec::new();
+    all.extend(is_disk_full.then(|| "the disk is full".into()));
     if stat.poison.is_some() {
         all.push("poisoned".into());
     }
