@@ -219,6 +219,12 @@ int vellum_errno_of(int status);
 // of its commits. The other kinds mean it without this flag.
 #define VELLUM_SHARED 128
 
+// For vellum_options.flags: the path of a new text log is that of a file. The log is then in the
+// directory PATH.d, and PATH is a link to its newest file, for grep, less and tail -F. A log that
+// is there as a directory stays one. Every opener takes the link for the name of the log, with or
+// without this flag.
+#define VELLUM_FILE_LINK 256
+
 // What a log is for. For vellum_options.kind.
 typedef enum {
     // The log that is there, of whatever kind; a new log is as VELLUM_KIND_EVENTS.

@@ -33,6 +33,11 @@ pub const VELLUM_EXCLUSIVE: u32 = 64;
 /// For vellum_options.flags: several processes append to this write-ahead log, and share the writes
 /// of its commits. The other kinds mean it without this flag.
 pub const VELLUM_SHARED: u32 = 128;
+/// For vellum_options.flags: the path of a new text log is that of a file. The log is then in the
+/// directory PATH.d, and PATH is a link to its newest file, for grep, less and tail -F. A log that
+/// is there as a directory stays one. Every opener takes the link for the name of the log, with or
+/// without this flag.
+pub const VELLUM_FILE_LINK: u32 = 256;
 
 /// What a log is for. For vellum_options.kind.
 #[repr(C)]
@@ -280,7 +285,8 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
         | VELLUM_NO_ADVICE
         | VELLUM_ENVELOPE
         | VELLUM_EXCLUSIVE
-        | VELLUM_SHARED;
+        | VELLUM_SHARED
+        | VELLUM_FILE_LINK;
     let says_both = VELLUM_EXCLUSIVE | VELLUM_SHARED;
     if asked.flags & says_both == says_both {
         return Err(unknown("flags", asked.flags));
@@ -307,6 +313,7 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
             2 => OnFull::Drop,
             other => return Err(unknown("on_full", other)),
         }));
+    options = options.file_link(has(VELLUM_FILE_LINK));
     if has(VELLUM_EXCLUSIVE) || has(VELLUM_SHARED) {
         options = options.exclusive(has(VELLUM_EXCLUSIVE));
     }

@@ -33,7 +33,9 @@ use crate::unfinished::Unfinished;
 /// "events" for records at the speed of memory, "text" for lines that every tool can read at any
 /// time, "mapped-text" for text at the speed of memory; without it the log is taken as it is, and a
 /// new one has events), `mode`, `application_tag` (a number; opening with another is an error),
-/// `envelope` (each record of a framed log has its time and writer, in 16 bytes). For tuning,
+/// `envelope` (each record of a framed log has its time and writer, in 16 bytes), `file_link` (the
+/// path of a text log is that of a file: the log is in `PATH.d`, and PATH is a link to its newest
+/// file). For tuning,
 /// stored too: `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`, `preallocate`.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
@@ -128,7 +130,7 @@ impl Log {
     #[pyo3(
         signature = (path, **given),
         text_signature = "(path, *, kind=None, fill=None, segment_capacity_bytes=None, \
-            preallocate=None, mode=None, application_tag=None, envelope=None, \
+            preallocate=None, mode=None, application_tag=None, envelope=None, file_link=False, \
             rotate_bytes=None, rotate_every=None, rotate_offset=None, retain_bytes=None, \
             retain_age=None, retain_files=None, compress=None, create=True, \
             create_new=False, read_only=False, exclusive=None, advice=True, \

@@ -110,6 +110,7 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "mapped_bytes_max" => options.tuning(Tuning::new().mapped_bytes_max(count(name, value)?)),
         "mode" => options.mode(value.extract()?),
         "read_only" => options.read_only(value.extract()?),
+        "file_link" => options.file_link(value.extract()?),
         "exclusive" => options.exclusive(value.extract()?),
         _ => return with_policy(options, name, value),
     })

@@ -105,6 +105,11 @@ pub mod internal {
         crate::Options { layout: Some(layout), ..options }
     }
 
+    /// The directory of the log that `path` names.
+    pub fn log_directory(path: &std::path::Path) -> std::path::PathBuf {
+        crate::log::directory_named(path, false)
+    }
+
     pub use crate::error::OsResult;
     pub use crate::escape::{escaped, escaped_lines};
     pub use crate::knowledge::method;

@@ -10,6 +10,7 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use anyhow::Context;
+use vellum::internal::log_directory;
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, OnFull};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::say;
@@ -38,7 +39,7 @@ pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
 
 fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
     let when = args.commit_when();
-    let is_new = !args.log.join("control").exists();
+    let is_new = !log_directory(&args.log).join("control").exists();
     let mut shape = args.shape.clone();
     if is_new && args.policy.is_for_text() {
         shape.layout.get_or_insert(Layout::Text);

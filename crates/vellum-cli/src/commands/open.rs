@@ -7,11 +7,12 @@ use vellum_command::outcome::Result;
 
 use crate::args::{PolicyArgs, ShapeArgs};
 
-/// Options for a log of this layout; without one, for the log that is there.
+/// Options for a log of this layout; without one, for the log that is there. A new text log is at
+/// the path of a file, which people give to other programs.
 pub(super) fn of(layout: Option<Layout>) -> Options {
     match layout {
         None => Options::default(),
-        Some(Layout::Text) => Options::text(),
+        Some(Layout::Text) => Options::text().file_link(true),
         Some(_) => Options::events(),
     }
 }

@@ -117,6 +117,7 @@ class Log:
         mode: int | None = None,
         application_tag: int | None = None,
         envelope: bool | None = None,
+        file_link: bool = False,
         rotate_bytes: int | None = None,
         rotate_every: float | timedelta | None = None,
         rotate_offset: float | timedelta | None = None,

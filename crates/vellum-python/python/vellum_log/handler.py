@@ -28,12 +28,13 @@ _Write = Callable[[logging.LogRecord, Union[logging.Formatter, None]], None]
 
 
 class VellumHandler(logging.Handler):
-    """Writes records as lines to the text log in the directory `filename`.
+    """Writes records as lines to the text log at `filename`.
 
     Any number of threads and processes may have handlers on the same log, made before or after
     `fork`, by `spawn`, or in programs that know nothing of each other. Each record is one append: its
     lines stay together, none is lost, and it survives the death of the process when the logging
-    call returns. `filename/current` is a link to the file being written.
+    call returns. `filename` is a link to the file being written, for `tail -F`, `less` and `grep`;
+    all files are in `filename.d`. A log that is there as a directory stays one.
 
     Arguments have the names of `RotatingFileHandler` and `TimedRotatingFileHandler`, and may be
     used together. `None` leaves the log as it is; what is given replaces the log's policy for
@@ -56,6 +57,7 @@ class VellumHandler(logging.Handler):
     - `on_full`: on a full disk "error" (`handleError` is called), "block" or "drop" (counted; a line
       tells how many).
     - `commit_on`: level from which a record is made to survive a power cut before the call returns.
+    - `file_link`: false makes a new log in the directory `filename`, where `current` is the link.
     - `fill`, `segment_capacity_bytes`: how a new log is made; see `Log`.
     - `chmod`, `owner`: the permission bits of a new log's files, whatever the umask, and whose they
       are: a pair of a user and a group, by name or number; None is the one of this process. A log
@@ -88,6 +90,7 @@ class VellumHandler(logging.Handler):
         segment_capacity_bytes: int | None = None,
         owner: tuple[str | int | None, str | int | None] | None = None,
         chmod: int | None = None,
+        file_link: bool = True,
         level: int | str = logging.NOTSET,
     ) -> None:
         if mode != "a":
@@ -107,6 +110,7 @@ class VellumHandler(logging.Handler):
             "on_full": on_full,
             "fill": fill,
             "segment_capacity_bytes": segment_capacity_bytes,
+            "file_link": file_link,
         }
         self._rights = Rights(owner, chmod)
         self._schedule = None if when is None else Schedule(when, interval, utc, atTime)
@@ -170,14 +174,15 @@ class VellumHandler(logging.Handler):
     def _warn_of_lost_rights(self) -> None:
         """Says once what to do where a process has another user than the one that made the log."""
         path, user = self.baseFilename, os.geteuid()
-        if self._has_warned or user == self._opened_by or not os.path.isdir(path):
+        if self._has_warned or user == self._opened_by or not os.path.lexists(path):
             return
         self._has_warned = True
+        files = f"{path}.d" if os.path.islink(path) else path
         by = "" if self._opened_by is None else f", which user {self._opened_by} opened"
         try:
             warnings.warn(
                 f"user {user} may not write to {path}{by}: records are lost; give the log to that "
-                f"user (chown -R {user} {path}) and start again",
+                f"user (chown -R {user} {files}) and start again",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -276,7 +281,7 @@ class VellumHandler(logging.Handler):
         """What a copy in another process needs: it opens the log for itself, at its first record,
         and takes the policy as it is by then."""
         state = self.__dict__.copy()
-        state["_options"] = {"on_full": self._options["on_full"]}
+        state["_options"] = {name: self._options[name] for name in ("on_full", "file_link")}
         state["_rights"] = Rights(None, None)
         state["_schedule"] = None
         for name in ("_log", "_write", "lock"):
@@ -345,10 +350,9 @@ def _open_log(path: str, options: dict[str, Any], rights: Rights) -> Log:
     try:
         return _join_or_make(path, given, rights)
     except Error as error:
-        if os.path.exists(path) and not os.path.isdir(path):
+        if os.path.isfile(path) and not os.path.islink(path):
             raise Incompatible(
-                f"{path} is a file, and a log is a directory with files in it; "
-                f"rename the file, or give the log another name",
+                f"{path} is a file that is no log; rename the file, or give the log another name",
                 error.errno, path,
             ) from error  # fmt: skip
         raise

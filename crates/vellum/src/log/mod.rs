@@ -36,6 +36,7 @@ pub use interface::ship::{Ship, open as open_to_ship};
 pub use keep::cursors::cursor::{Cursor, CursorHold};
 pub use keep::cursors::stat::CursorStat;
 pub use keep::trim::TrimReport;
+pub(crate) use open::named::directory as directory_named;
 pub use read::backwards::Backwards;
 pub use read::gap::Gap;
 pub use read::pollable::PollableReader;

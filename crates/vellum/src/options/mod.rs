@@ -58,6 +58,7 @@ pub struct Options {
     pub(crate) needs_lock: bool,
     pub(crate) read_only: bool,
     pub(crate) exclusive: bool,
+    pub(crate) file_link: bool,
     /// Opens the log beside an exclusive owner, and appends nothing.
     pub(crate) is_companion: bool,
     pub(crate) policy: PolicyUpdate,
@@ -186,6 +187,26 @@ impl Options {
         self
     }
 
+    /// Whether the path is that of a file, as people and tools expect it of a text log. Default: no.
+    ///
+    /// A new log at `app.log` is then in the directory `app.log.d`, and `app.log` is a link to its
+    /// newest file, through `current`; so `grep`, `less` and `tail -F` take `app.log`. A log that
+    /// is there as a directory stays one, and a path that ends with `/` is that of a directory.
+    /// Where the link was removed it is made again; what else is there in its place is refused, or
+    /// stays. For text logs.
+    ///
+    /// Every opener takes the link for the name of the log, and the name of the link where it is
+    /// gone, with or without this option.
+    pub fn file_link(mut self, file_link: bool) -> Options {
+        self.file_link = file_link;
+        self
+    }
+
+    /// Whether a new log is to have a link.
+    pub(crate) fn makes_link(&self) -> bool {
+        self.file_link && self.layout == Some(Layout::Text)
+    }
+
     /// Whether a log is made where there is none.
     pub(crate) fn may_create(&self) -> bool {
         self.create != Create::Never
@@ -243,6 +264,12 @@ impl Options {
                  choose \0layout\0 framed, or leave out \0envelope\0",
             ));
         }
+        if self.layout == Some(Layout::Framed) && self.file_link {
+            return Err(invalid(
+                "the files of a framed log are no text, so a link to them helps no tool; choose \
+                 \0layout\0 text, or leave out \0file_link\0",
+            ));
+        }
         check_sparse(self.tuning.preallocate, self.tuning.fill)?;
         self.policy.check()?;
         if let Some(mode) = self.mode
@@ -290,6 +317,7 @@ mod tests {
                 .tuning(Tuning::new().preallocate(Preallocate::Sparse).fill(Fill::Mapped)),
             Options::events().mode(0o444),
             Options::text().envelope(true),
+            Options::events().file_link(true),
         ] {
             assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidOption);
         }

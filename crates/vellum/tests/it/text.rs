@@ -5,6 +5,7 @@ mod clocks;
 mod compression;
 mod follow;
 mod gaps;
+mod link;
 mod many;
 mod names;
 mod nuls;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use vellum::internal::log_directory;
 use vellum::{ErrorKind, Log, Lsn};
 use vellum_command::outcome::{Outcome, Result, as_typed};
 use vellum_command::output;
@@ -88,6 +89,7 @@ fn is_missing(error: &anyhow::Error) -> bool {
 }
 
 fn identity(path: &Path) -> io::Result<Identity> {
-    let (directory, control) = (fs::metadata(path)?, fs::metadata(path.join("control"))?);
+    let path = log_directory(path);
+    let (directory, control) = (fs::metadata(&path)?, fs::metadata(path.join("control"))?);
     Ok(Identity { device: directory.dev(), directory: directory.ino(), control: control.ino() })
 }

@@ -27,7 +27,7 @@ use crate::log::open::create::{
 };
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
-use crate::log::open::{leave, recover, words_check};
+use crate::log::open::{leave, named, recover, words_check};
 use crate::log::ready::stage;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
@@ -49,10 +49,22 @@ use crate::sys::fork::PerProcess;
 use crate::sys::{Dir, residence};
 use crate::{Create, Error, ErrorKind, Options, Result, knowledge};
 
-/// Opens the log in `dir` as `options` say.
-pub(crate) fn open(dir: &Path, options: &Options) -> Result<Core> {
+/// Opens the log that `path` names as `options` say.
+pub(crate) fn open(path: &Path, options: &Options) -> Result<Core> {
+    open_in(&named::directory(path, options.makes_link()), options)
+}
+
+/// Opens the log in `dir`.
+pub(crate) fn open_in(dir: &Path, options: &Options) -> Result<Core> {
     options.check()?;
-    if options.read_only { open_read_only(dir, options) } else { open_for_writing(dir, options) }
+    if options.read_only {
+        return open_read_only(dir, options);
+    }
+    let core = open_for_writing(dir, options)?;
+    if options.makes_link() {
+        named::make_link(dir);
+    }
+    Ok(core)
 }
 
 fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {

@@ -94,14 +94,14 @@ fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<Core> {
         make_way(core);
     }
     let path = core.dir.absolute_path();
-    match enter::open(path, &joining(core)) {
+    match enter::open_in(path, &joining(core)) {
         // No log is made in a directory that somebody may be emptying, unless it stays as it is.
         Err(error)
             if makes
                 && error.kind() == ErrorKind::NotFound
                 && (is_last || !core.dir.is_at_path()) =>
         {
-            enter::open(path, &making(core))
+            enter::open_in(path, &making(core))
         }
         answer => answer,
     }

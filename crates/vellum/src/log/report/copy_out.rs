@@ -7,6 +7,7 @@ use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::append::Append;
 use crate::log::layout::framed::frames::{self, Found};
 use crate::log::layout::text::recover::text_runs;
+use crate::log::open::named;
 use crate::log::open::parts::open_directory;
 use crate::log::read::files::open_file;
 use crate::log::read::window::Window;
@@ -49,7 +50,7 @@ pub struct RepairReport {
 /// When it returns, the new log survives a power cut.
 pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairReport> {
     let (from, to) = (from.as_ref(), to.as_ref());
-    let from = &open_directory(from)?;
+    let from = &open_directory(&named::directory(from, false))?;
     let geometry = any_geometry(from)?;
     let firsts = list(from)?;
     if firsts.is_empty() {

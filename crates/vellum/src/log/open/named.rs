@@ -1,0 +1,73 @@
+//! Which directory a path names. A text log may be at the path of a file, where people and tools
+//! expect one: `app.log` is then a link to `app.log.d/current`, and each of the two is its name.
+//!
+//! **If the process dies here**: the link is made last, and made again by the next who opens the
+//! log by that name with the same option.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::log::state::names::{CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME};
+use crate::sys::file::directory_of;
+
+/// What the name of the directory has behind that of the link.
+const SUFFIX: &str = ".d";
+
+/// The directory of the log that `path` names; `makes_link` says that a new one is to have a link.
+pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
+    let Some(beside) = beside(path) else { return path.to_path_buf() };
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => match linked(path) {
+            Some(directory) => directory,
+            None if fs::metadata(path).is_ok() => path.to_path_buf(),
+            None if makes_link || holds_log(&beside) => beside,
+            None => path.to_path_buf(),
+        },
+        Ok(_) => path.to_path_buf(),
+        Err(_) if makes_link || holds_log(&beside) => beside,
+        Err(_) => path.to_path_buf(),
+    }
+}
+
+/// Makes the link to the log in `directory`, if that has the name for it. What else is at the path
+/// stays, but for a link that leads to a log that is gone. A link is a convenience: where none can
+/// be made the log goes on without.
+pub(crate) fn make_link(directory: &Path) {
+    let Some(name) = directory.file_name() else { return };
+    let Some(link_name) = name.as_bytes().strip_suffix(SUFFIX.as_bytes()) else { return };
+    if link_name.is_empty() {
+        return;
+    }
+    let link = directory.with_file_name(OsStr::from_bytes(link_name));
+    let target = Path::new(name).join(CURRENT_NAME);
+    if let Ok(found) = fs::read_link(&link)
+        && found != target
+        && found.file_name() == target.file_name()
+        && linked(&link).is_none()
+    {
+        let _ = fs::remove_file(&link);
+    }
+    let _ = symlink(target, link);
+}
+
+/// Where the log of a link at `path` is. A path that ends with `/` is that of a directory.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let mut name = path.file_name()?.to_os_string();
+    name.push(SUFFIX);
+    (!path.as_os_str().as_bytes().ends_with(b"/")).then(|| path.with_file_name(name))
+}
+
+/// The directory whose `current` a link leads to, if it is there.
+fn linked(link: &Path) -> Option<PathBuf> {
+    let target = fs::read_link(link).ok()?;
+    let directory = directory_of(link).join(target.parent()?);
+    (target.file_name()? == CURRENT_NAME && holds_log(&directory)).then_some(directory)
+}
+
+fn holds_log(directory: &Path) -> bool {
+    let parts = [CONTROL_NAME, GEOMETRY_NAME];
+    parts.iter().any(|name| fs::symlink_metadata(directory.join(name)).is_ok())
+}
