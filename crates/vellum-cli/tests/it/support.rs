@@ -107,9 +107,9 @@ impl Place {
         self.dir.path()
     }
 
-    /// Where the log is.
+    /// Where the log is: in a directory, whatever its layout.
     pub(crate) fn log(&self) -> PathBuf {
-        self.dir().join("test.log")
+        self.dir().join("test.log/")
     }
 
     /// `vellum <command> <options> <log>`.
