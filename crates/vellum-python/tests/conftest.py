@@ -24,6 +24,13 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def directory(path: str) -> str:
+    """The same, as a directory: a text log is then in it, and not beside it."""
+    os.mkdir(path)
+    return path
+
+
+@pytest.fixture
 def logger() -> Iterator[logging.Logger]:
     """A logger of its own, without handlers before and after."""
     logger = logging.Logger("app", logging.DEBUG)

@@ -12,6 +12,12 @@ import pytest
 
 from conftest import lines
 
+
+@pytest.fixture
+def path(directory: str) -> str:
+    """The log is a directory here, and its files are looked at."""
+    return directory
+
 #: Logs from three threads each time it is told to, until its standard input ends.
 LOGGER = textwrap.dedent("""
     import logging, sys, threading

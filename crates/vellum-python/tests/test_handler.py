@@ -335,7 +335,7 @@ def test_a_pickled_handler_goes_on(path: str) -> None:
     handler.addFilter(logging.Filter(""))
     copy = pickle.loads(pickle.dumps(handler))
     assert (copy.name, copy.level, copy.encoding) == ("named", logging.INFO, "iso8859-1")
-    assert copy._options == {"on_full": None}, "the copy must not set the policy again"
+    assert copy._options == {"on_full": None, "file_link": True}, "the copy must not set the policy again"
     copy.handle(logging.makeLogRecord({"msg": "é", "levelname": "X"}))
     with Log(path) as log:
         assert [record.payload for record in log.read()] == [b"X \xe9\n"]

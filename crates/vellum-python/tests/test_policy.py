@@ -15,6 +15,12 @@ from conftest import handler_to, lines
 from vellum_log import Log, VellumHandler
 from vellum_log.schedule import schedule
 
+
+@pytest.fixture
+def path(directory: str) -> str:
+    """The log is a directory here, and its files are looked at."""
+    return directory
+
 DAY = 86400
 
 

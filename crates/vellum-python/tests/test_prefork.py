@@ -77,6 +77,7 @@ def serve_and_kill(
 @pytest.mark.parametrize("name", SERVERS)
 def test_each_answered_request_is_logged_once(tmp_path: Path, name: str, is_preloaded: bool) -> None:
     path = tmp_path / "app.log"
+    path.mkdir()
     handler = {
         "class": "vellum_log.VellumHandler",
         "filename": str(path),

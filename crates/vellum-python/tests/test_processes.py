@@ -263,12 +263,12 @@ def log_alone(path: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_worker_that_ends_leaves_a_file_that_is_its_text(path: str, method: str) -> None:
-    worker = multiprocessing.get_context(method).Process(target=log_alone, args=(path,))
+def test_a_worker_that_ends_leaves_a_file_that_is_its_text(directory: str, method: str) -> None:
+    worker = multiprocessing.get_context(method).Process(target=log_alone, args=(directory,))
     worker.start()
     worker.join()
     assert worker.exitcode == 0
-    assert Path(path, "current").read_bytes() == b"one\n"
+    assert Path(directory, "current").read_bytes() == b"one\n"
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_a_worker_that_ends_leaves_a_file_that_is_its_text(path: str, method: st
     ],
 )
 def test_a_program_that_ends_leaves_a_file_that_is_its_text(
-    path: str, run_python: Callable[..., subprocess.Popen[str]], keep: str
+    directory: str, run_python: Callable[..., subprocess.Popen[str]], keep: str
 ) -> None:
     program = f"import logging, sys; from vellum_log import *; path = sys.argv[1]; {keep}; sys.exit(3)"
-    assert run_python(program, path).wait() == 3
-    assert Path(path, "current").read_bytes() == b"one\n"
+    assert run_python(program, directory).wait() == 3
+    assert Path(directory, "current").read_bytes() == b"one\n"

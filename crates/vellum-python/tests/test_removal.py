@@ -15,6 +15,12 @@ import pytest
 import vellum_log
 from conftest import handler_to, lines
 
+
+@pytest.fixture
+def path(directory: str) -> str:
+    """The log is a directory here, and its files are looked at."""
+    return directory
+
 PROGRAM = """
     import logging, os, sys
     import vellum_log

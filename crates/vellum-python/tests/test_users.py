@@ -84,7 +84,7 @@ def test_a_log_of_root_is_warned_of_once_with_the_remedy(
     (warning,) = log_as_another_user(path, how)
     by = "" if how == "at the first record" else ", which user 0 opened"
     assert warning.startswith(f"RuntimeWarning user {USER} may not write to {path}{by}: "), warning
-    remedy = f"chown -R {USER} {path}"
+    remedy = f"chown -R {USER} {path}.d"
     assert remedy in warning
     written = len(lines(path))
     assert written < 1 + LINES

@@ -13,7 +13,7 @@ Examples:
   vellum demo                                         see it work
   echo hello | vellum append --layout text app.log    append a line
   vellum cat app.log                                  print all lines
-  grep hello app.log/current                          for other programs it is a text file
+  grep hello app.log                                  for other programs it is a text file
   vellum tail --follow app.log                        print new ones as they come";
 
 pub(super) const APPEND: &str = "\
@@ -52,7 +52,7 @@ Examples:
 pub(super) const ROTATE: &str = "\
 Examples:
   vellum rotate app.log
-  vellum rotate app.log && gzip -k \"$(ls app.log/*.log | tail -n 2 | head -n 1)\"";
+  vellum rotate app.log && gzip -k \"$(ls app.log.d/*.log | tail -n 2 | head -n 1)\"";
 
 pub(super) const STAT: &str = "\
 Examples:

@@ -367,8 +367,9 @@ def _join_or_make(path: str, given: dict[str, Any], rights: Rights) -> Log:
         return Log(path, kind="text", **joining)
     except FileNotFoundError:
         pass
+    has_link = given["file_link"] and not os.path.isdir(path)
     try:
-        with rights.of_new_log(path):
+        with rights.of_new_log(f"{path}.d" if has_link else path):
             return Log(path, kind="text", create_new=True, mode=rights.mode, **given)
     except FileExistsError:
         # Another process was faster.

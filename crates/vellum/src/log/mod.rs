@@ -36,7 +36,6 @@ pub use interface::ship::{Ship, open as open_to_ship};
 pub use keep::cursors::cursor::{Cursor, CursorHold};
 pub use keep::cursors::stat::CursorStat;
 pub use keep::trim::TrimReport;
-pub(crate) use open::named::directory as directory_named;
 pub use read::backwards::Backwards;
 pub use read::gap::Gap;
 pub use read::pollable::PollableReader;
@@ -56,6 +55,7 @@ pub use ship::shape::LogShape;
 pub use ship::shipper::Shipper;
 pub use ship::state::{ShipCounters, ShipFault, ShipState, ShipStatus};
 pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
+pub(crate) use state::named::directory as directory_named;
 
 /// An open log.
 ///

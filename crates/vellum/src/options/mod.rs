@@ -187,12 +187,13 @@ impl Options {
         self
     }
 
-    /// Whether the path is that of a file, as people and tools expect it of a text log. Default: no.
+    /// Whether the path is that of a file, as people and tools expect it of a text log. Default:
+    /// no.
     ///
     /// A new log at `app.log` is then in the directory `app.log.d`, and `app.log` is a link to its
     /// newest file, through `current`; so `grep`, `less` and `tail -F` take `app.log`. A log that
     /// is there as a directory stays one, and a path that ends with `/` is that of a directory.
-    /// Where the link was removed it is made again; what else is there in its place is refused, or
+    /// Where the link was removed it is made again, within a second of appending; what else is there in its place is refused, or
     /// stays. For text logs.
     ///
     /// Every opener takes the link for the name of the log, and the name of the link where it is

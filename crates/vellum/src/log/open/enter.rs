@@ -27,7 +27,7 @@ use crate::log::open::create::{
 };
 use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
-use crate::log::open::{leave, named, recover, words_check};
+use crate::log::open::{leave, recover, words_check};
 use crate::log::ready::stage;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
@@ -40,7 +40,7 @@ use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
 use crate::log::state::positions::{Access, Evidence, Loss, epoch_of};
 use crate::log::state::watch::Watch;
-use crate::log::state::{poison, rewrite};
+use crate::log::state::{named, poison, rewrite};
 use crate::options::policy::PolicyUpdate;
 use crate::shared::region::Region;
 use crate::shared::{commit, tail_word};

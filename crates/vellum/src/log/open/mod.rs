@@ -5,7 +5,6 @@ pub(crate) mod contradiction;
 pub(crate) mod create;
 pub(crate) mod enter;
 pub(crate) mod leave;
-pub(crate) mod named;
 pub(crate) mod parts;
 pub(crate) mod reading;
 pub(crate) mod recover;

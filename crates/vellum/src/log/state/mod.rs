@@ -8,6 +8,7 @@ pub(crate) mod extent;
 pub(crate) mod gate;
 pub(crate) mod holds;
 pub(crate) mod identity;
+pub(crate) mod named;
 pub(crate) mod names;
 pub(crate) mod parts;
 pub(crate) mod place;

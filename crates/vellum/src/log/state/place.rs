@@ -19,6 +19,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::log::state::core::Core;
+use crate::log::state::named;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::watch::Glance;
 use crate::sys::clock;
@@ -74,7 +75,11 @@ fn check_now(core: &Core, glance: &mut Glance) -> Result<()> {
 fn look(core: &Core, now: u64) -> Result<()> {
     // Other threads go on meanwhile.
     core.watch.checked_at.store(now, Ordering::Relaxed);
-    require(core)
+    require(core)?;
+    if core.choices.options.makes_link() {
+        named::make_link(core.dir.absolute_path());
+    }
+    Ok(())
 }
 
 /// Refuses to go on where the log is not at its path any more.

@@ -73,6 +73,18 @@ fn a_link_that_is_gone_is_made_again_and_the_log_is_found_meanwhile() {
 }
 
 #[test]
+fn a_writer_makes_the_link_again_within_a_second() {
+    let dir = scratch();
+    let path = closed(dir.path());
+    let log = linked().open(&path).unwrap();
+    fs::rename(&path, dir.path().join("app.log.1")).unwrap();
+    while !path.exists() {
+        log.append(b"a line\n").unwrap();
+    }
+    assert_eq!(payloads(&log).concat(), fs::read(&path).unwrap());
+}
+
+#[test]
 fn what_else_is_at_the_path_stays() {
     let dir = scratch();
     let path = dir.path().join("app.log");

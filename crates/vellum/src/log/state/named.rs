@@ -1,8 +1,8 @@
 //! Which directory a path names. A text log may be at the path of a file, where people and tools
 //! expect one: `app.log` is then a link to `app.log.d/current`, and each of the two is its name.
 //!
-//! **If the process dies here**: the link is made last, and made again by the next who opens the
-//! log by that name with the same option.
+//! **If the process dies here**: the link is made last, and made again within a second by another
+//! who writes, or by the next opener with the same option.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -43,12 +43,12 @@ pub(crate) fn make_link(directory: &Path) {
     }
     let link = directory.with_file_name(OsStr::from_bytes(link_name));
     let target = Path::new(name).join(CURRENT_NAME);
-    if let Ok(found) = fs::read_link(&link)
-        && found != target
-        && found.file_name() == target.file_name()
-        && linked(&link).is_none()
-    {
-        let _ = fs::remove_file(&link);
+    match fs::read_link(&link) {
+        Ok(found) if found == target => return,
+        Ok(found) if found.file_name() == target.file_name() && linked(&link).is_none() => {
+            let _ = fs::remove_file(&link);
+        }
+        _ => {}
     }
     let _ = symlink(target, link);
 }
