@@ -367,8 +367,8 @@ def test_do_rollover_starts_the_next_file(path: str) -> None:
         handler.doRollover()
     handler.doRollover()
     handler.close()
-    files = sorted(name for name in os.listdir(path) if name.endswith(".log"))
-    assert [Path(path, name).read_text() for name in files] == ["INFO one\n", "INFO two\n"]
+    files = sorted(Path(f"{path}.d").glob("*.log"))
+    assert [file.read_text() for file in files] == ["INFO one\n", "INFO two\n"]
     assert lines(path) == ["INFO one\n", "INFO two\n"]
 
 
@@ -390,11 +390,12 @@ def test_owner_and_chmod_are_those_of_a_new_log(path: str, fill: Literal["mapped
         assert os.umask(0o077) == 0o077, "the umask is as it was"
     finally:
         os.umask(before)
+    directory = f"{path}.d"
     nobody = (pwd.getpwnam("nobody").pw_uid, grp.getgrnam("nogroup").gr_gid)
-    assert {(uid, gid) for uid, gid, _ in of_all_files(path)} == {nobody}
+    assert {(uid, gid) for uid, gid, _ in of_all_files(directory)} == {nobody}
     # Only who may write may open the file that locks are taken on.
-    assert {mode for _, _, mode in of_all_files(path)} <= {0o664, 0o660}
-    made = os.stat(path)
+    assert {mode for _, _, mode in of_all_files(directory)} <= {0o664, 0o660}
+    made = os.stat(directory)
     assert ((made.st_uid, made.st_gid), made.st_mode & 0o777) == (nobody, 0o775)
 
     def as_nobody() -> None:
@@ -411,7 +412,7 @@ def test_owner_and_chmod_are_those_of_a_new_log(path: str, fill: Literal["mapped
     assert len(lines(path)) == 5
     # A log that is there stays as it is.
     VellumHandler(path, owner=(0, 0), chmod=0o600).close()
-    assert {(uid, gid) for uid, gid, _ in of_all_files(path)} == {nobody}
+    assert {(uid, gid) for uid, gid, _ in of_all_files(directory)} == {nobody}
 
 
 def test_an_owner_that_is_none_is_refused(path: str) -> None:

@@ -193,8 +193,8 @@ impl Options {
     /// A new log at `app.log` is then in the directory `app.log.d`, and `app.log` is a link to its
     /// newest file, through `current`; so `grep`, `less` and `tail -F` take `app.log`. A log that
     /// is there as a directory stays one, and a path that ends with `/` is that of a directory.
-    /// Where the link was removed it is made again, within a second of appending; what else is there in its place is refused, or
-    /// stays. For text logs.
+    /// Where the link was removed it is made again, within a second of appending; what else is in
+    /// its place is refused, or stays. For text logs.
     ///
     /// Every opener takes the link for the name of the log, and the name of the link where it is
     /// gone, with or without this option.
