@@ -267,8 +267,8 @@ impl Options {
         }
         if self.layout == Some(Layout::Framed) && self.file_link {
             return Err(invalid(
-                "the files of a framed log are no text, so a link to them helps no tool; choose \
-                 \0layout\0 text, or leave out \0file_link\0",
+                "no other program reads the files of a framed log, so a link to them has no use; \
+                 leave out \0file_link\0",
             ));
         }
         check_sparse(self.tuning.preallocate, self.tuning.fill)?;
