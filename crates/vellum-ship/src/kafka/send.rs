@@ -164,7 +164,7 @@ impl Sender<'_> {
     /// The cursor, when no other process of this directory has it; `None` to stop.
     fn own(&self) -> Result<Option<(Cursor, Look)>, SendError> {
         let seen = self.connection.look(Reading::AtOnce)?;
-        let cursor = self.log.cursor(&self.connection.target.cursor(&seen.cluster))?;
+        let cursor = self.log.cursor(&self.connection.target.cursor(&seen.cluster), Lsn::ZERO)?;
         while let Err(error) = cursor.own() {
             if error.kind() != ErrorKind::Busy {
                 return Err(error.into());

@@ -94,7 +94,6 @@ fn is_last(log: &Log, mark: &Mark) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use vellum::Options;
 
     use super::*;
 

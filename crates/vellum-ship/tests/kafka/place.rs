@@ -10,7 +10,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
-use vellum::{Log, Lsn, Options};
+use vellum::{Log, Lsn, Options, Tuning};
 
 use crate::broker::Broker;
 
@@ -203,11 +203,16 @@ pub(crate) fn records(log: &Log) -> Vec<Vec<u8>> {
     all
 }
 
-/// The position of the log's cursor for the topic.
+/// For a log of several files.
+pub(crate) fn small_segments() -> Tuning {
+    Tuning::new().segment_capacity_bytes(1 << 16)
+}
+
+/// The log's cursor for the topic.
 pub(crate) fn cursor(log: &Log) -> vellum::Cursor {
     let cursors = log.cursors().unwrap();
     let ours = cursors.iter().find(|cursor| cursor.name.starts_with("vellum-kafka-"));
-    log.cursor(&ours.expect("a cursor").name).unwrap()
+    log.cursor(&ours.expect("a cursor").name, Lsn::ZERO).unwrap()
 }
 
 /// How far the log was sent, as its cursor says.

@@ -5,7 +5,7 @@ use std::process::Command;
 use vellum::Options;
 
 use crate::broker::shared;
-use crate::place::{Place, fill, good, records, refused, sent, text};
+use crate::place::{Place, fill, good, records, refused, sent, small_segments, text};
 
 #[test]
 fn a_log_that_was_truncated_below_what_was_sent_is_refused_until_told() {
@@ -99,7 +99,7 @@ fn a_position_that_kafka_lost_is_not_guessed() {
 fn what_the_log_removed_is_a_gap_that_consumers_see() {
     let Some(broker) = shared() else { return };
     let place = Place::new(broker, "gap", 1);
-    let log = Options::default().segment_capacity_bytes(1 << 16).open(place.path("log")).unwrap();
+    let log = Options::default().tuning(small_segments()).open(place.path("log")).unwrap();
     fill(&log, "a", 10);
     good(&place.ship("log", &["--max-unshipped", "65536"]));
     let from = sent(&log);

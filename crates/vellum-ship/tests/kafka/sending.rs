@@ -1,10 +1,10 @@
 //! What arrives: each durable record once, in order, with what it needs to be known again.
 
 use rustix::process::Signal;
-use vellum::{Layout, Options};
+use vellum::Options;
 
 use crate::broker::shared;
-use crate::place::{Place, fill, good, records, sent, signal};
+use crate::place::{Place, fill, good, records, sent, signal, small_segments};
 
 #[test]
 fn each_record_is_one_message_in_order_and_a_second_time_sends_what_is_new() {
@@ -143,7 +143,7 @@ fn a_shipper_that_is_told_to_end_ends_well() {
 fn what_is_not_sent_is_kept() {
     let Some(broker) = shared() else { return };
     let place = Place::new(broker, "kept", 1);
-    let log = Options::default().segment_capacity_bytes(1 << 16).open(place.path("log")).unwrap();
+    let log = Options::default().tuning(small_segments()).open(place.path("log")).unwrap();
     fill(&log, "a", 100);
     good(&place.ship("log", &[]));
     fill(&log, "b", 10_000);
