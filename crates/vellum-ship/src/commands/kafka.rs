@@ -7,6 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_ship::kafka::{self, Config, Event, SendError, SendOptions, Target};
 
+use super::minute::Minute;
 use super::ship::ShipArgs;
 use crate::output;
 
@@ -49,23 +50,27 @@ fn usage(error: SendError) -> BadValue {
     BadValue(error.to_string())
 }
 
-/// A line a minute, and one for each new trouble.
+/// A line a minute where something has changed, and one for each new trouble.
 #[derive(Default)]
 struct Shown {
     said: Option<Instant>,
+    sent_bytes: u64,
+    minute: Minute,
     trouble: Option<String>,
 }
 
 impl Shown {
     fn show(&mut self, event: Event<'_>) {
         match event {
-            Event::Sent { sent, behind } => {
+            Event::Sent { bytes, behind } => {
                 self.trouble = None;
+                self.sent_bytes += bytes;
                 let said = *self.said.get_or_insert_with(Instant::now);
                 if said.elapsed() >= MINUTE {
                     self.said = Some(Instant::now());
-                    let behind = output::bytes(behind);
-                    output::say(format_args!("sent {sent}, {behind} behind"));
+                    if let Some(line) = self.minute.line(self.sent_bytes, behind) {
+                        output::say(format_args!("sent {line}"));
+                    }
                 }
             }
             Event::Trouble(error) => {

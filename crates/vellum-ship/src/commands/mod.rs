@@ -5,6 +5,7 @@ mod cat;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod ls;
+mod minute;
 mod put;
 mod restore;
 mod ship;

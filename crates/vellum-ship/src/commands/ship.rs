@@ -16,6 +16,7 @@ use vellum_ship::decide::Retain;
 use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store;
 
+use super::minute::Minute;
 use crate::output::{self, Bar};
 
 /// Ship what is durable in a log to object storage, as it comes
@@ -231,18 +232,11 @@ struct Shown {
     is_terminal: bool,
 }
 
-/// What was said last: nobody wants to hear it twice.
-#[derive(Default)]
-struct Minute {
-    shipped_bytes: u64,
-    lag_bytes: u64,
-}
-
 impl Shown {
     fn new(path: &Path, before: u64) -> Shown {
         let is_terminal = stdio::stderr().as_fd().is_terminal();
         let log = Options::default().read_only(true).open(path).ok();
-        let minute = Minute { shipped_bytes: before, lag_bytes: 0 };
+        let minute = Minute::after(before);
         Shown { log, bar: Bar::new(), before, said: Instant::now(), minute, is_terminal }
     }
 
@@ -256,50 +250,13 @@ impl Shown {
         self.bar.show(done, done + lag_bytes);
         if !self.is_terminal {
             self.said = Instant::now();
-            let line = self.minute.line(shipped_bytes, lag_bytes, report.generation);
-            line.into_iter().for_each(output::say);
+            if let Some(line) = self.minute.line(shipped_bytes, lag_bytes) {
+                output::say(format_args!("shipped {line}, generation {}", report.generation));
+            }
         }
     }
 
     fn finish(&mut self) {
         self.bar.finish();
-    }
-}
-
-impl Minute {
-    /// What there is to say, if there is something.
-    fn line(&mut self, shipped_bytes: u64, lag_bytes: u64, generation: u32) -> Option<String> {
-        let is_new = (shipped_bytes, lag_bytes) != (self.shipped_bytes, self.lag_bytes);
-        let bytes = shipped_bytes.saturating_sub(self.shipped_bytes);
-        *self = Minute { shipped_bytes, lag_bytes };
-        let (bytes, behind) = (output::bytes(bytes), output::bytes(lag_bytes));
-        is_new.then(|| format!("shipped {bytes} more, {behind} behind, generation {generation}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_minute_tells_what_came_in_it_and_nothing_where_nothing_did() {
-        let mut minute = Minute { shipped_bytes: 1000, lag_bytes: 0 };
-        assert_eq!(minute.line(1000, 0, 0), None);
-        let line = |minute: &mut Minute, shipped, lag| minute.line(shipped, lag, 2).unwrap();
-        assert_eq!(
-            line(&mut minute, 3048, 512),
-            "shipped 2.0 KiB more, 512 bytes behind, generation 2"
-        );
-        assert_eq!(minute.line(3048, 512, 2), None);
-        // The store takes nothing.
-        assert_eq!(
-            line(&mut minute, 3048, 1024),
-            "shipped 0 bytes more, 1.0 KiB behind, generation 2"
-        );
-        assert_eq!(
-            line(&mut minute, 4072, 0),
-            "shipped 1.0 KiB more, 0 bytes behind, generation 2"
-        );
-        assert_eq!(minute.line(4072, 0, 2), None);
     }
 }

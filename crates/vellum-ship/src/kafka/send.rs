@@ -35,11 +35,11 @@ pub struct SendOptions {
 /// What happens while a log is sent.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// Everything before `sent` is in the topic.
+    /// Everything that was read is in the topic.
     Sent {
-        /// The position behind the last record.
-        sent: Lsn,
-        /// Bytes of the log that are durable and not sent.
+        /// Bytes of the records that came there.
+        bytes: u64,
+        /// Bytes of the log that are not sent.
         behind: u64,
     },
     /// It is tried again.
@@ -150,11 +150,9 @@ impl Sender<'_> {
         }
         let target = self.log.durable();
         loop {
-            let is_full = session.transaction()?;
-            let sent = session.sent();
-            let behind = self.log.durable().get().saturating_sub(sent.get());
-            tell(Event::Sent { sent, behind: if is_full { behind } else { 0 } });
-            let is_done = self.options.once && sent >= target;
+            let (is_full, bytes) = session.transaction()?;
+            tell(Event::Sent { bytes, behind: if is_full { session.behind()? } else { 0 } });
+            let is_done = self.options.once && session.sent() >= target;
             if !is_full || is_done || self.stops_within(Duration::ZERO) {
                 return Ok(());
             }

@@ -31,6 +31,7 @@ pub(super) struct Session<'a> {
     connection: &'a Connection,
     producer: BaseProducer<Context>,
     group: ConsumerGroupMetadata,
+    log: &'a Log,
     cursor: &'a Cursor,
     lines: Lines,
     mark: Mark,
@@ -89,6 +90,7 @@ impl<'a> Session<'a> {
             connection,
             producer,
             group,
+            log: local.log,
             cursor: local.cursor,
             lines: Lines::new(local.log, reader),
             mark,
@@ -111,8 +113,16 @@ impl<'a> Session<'a> {
         self.mark.position.lsn
     }
 
-    /// Sends what is durable, up to a bound, in one transaction; returns whether the bound was met.
-    pub(super) fn transaction(&mut self) -> Result<bool, SendError> {
+    /// Bytes of the log that are not sent.
+    pub(super) fn behind(&self) -> Result<u64, SendError> {
+        let cursors = self.log.cursors()?;
+        let own = cursors.iter().find(|cursor| cursor.name == self.cursor.name());
+        Ok(own.map_or(0, |cursor| cursor.lag_bytes))
+    }
+
+    /// Sends what is durable, up to a bound, in one transaction; returns whether the bound was met,
+    /// and how many bytes went.
+    pub(super) fn transaction(&mut self) -> Result<(bool, u64), SendError> {
         let (mut count, mut bytes) = (0, 0);
         let is_full = loop {
             if count >= TRANSACTION_RECORDS || bytes >= TRANSACTION_BYTES {
@@ -130,7 +140,7 @@ impl<'a> Session<'a> {
             self.commit()?;
             self.cursor.commit(self.sent())?;
         }
-        Ok(is_full)
+        Ok((is_full, bytes))
     }
 
     fn begin(&self) -> Result<(), SendError> {
