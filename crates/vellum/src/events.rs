@@ -3,7 +3,7 @@
 
 use std::io::{IoSlice, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, RwLock, TryLockError};
+use std::sync::{RwLock, TryLockError};
 use std::time::Duration;
 
 use crate::{Error, ErrorKind, Layout, Log, Result};
@@ -16,18 +16,18 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// A log that events are appended to, one record each.
 #[derive(Debug)]
 pub(crate) struct Events {
-    log: Arc<Log>,
+    log: Log,
     /// Whether there is a successor: so nobody takes its lock before.
     has_moved: AtomicBool,
     /// The log that is at the path now.
-    successor: RwLock<Option<Arc<Log>>>,
+    successor: RwLock<Option<Log>>,
     lost: AtomicU64,
     /// Whether the last event was lost, so that a full disk is told of once and not each time.
     is_losing: AtomicBool,
 }
 
 impl Events {
-    pub(crate) fn new(log: Arc<Log>) -> Events {
+    pub(crate) fn new(log: Log) -> Events {
         Events {
             log,
             has_moved: AtomicBool::new(false),
@@ -62,20 +62,20 @@ impl Events {
         append(&next, event)
     }
 
-    fn current(&self) -> Result<Arc<Log>> {
+    fn current(&self) -> Result<Log> {
         let successor = patiently(|| self.successor.try_read())?;
-        Ok(Arc::clone(successor.as_ref().unwrap_or(&self.log)))
+        Ok(successor.as_ref().unwrap_or(&self.log).clone())
     }
 
     /// Opens the log at the path, unless another thread has done that meanwhile.
-    fn follow(&self) -> Result<Arc<Log>> {
+    fn follow(&self) -> Result<Log> {
         let mut successor = patiently(|| self.successor.try_write())?;
         let log = successor.as_ref().unwrap_or(&self.log);
         if log.is_in_place() {
-            return Ok(Arc::clone(log));
+            return Ok(log.clone());
         }
-        let next = Arc::new(log.reopen()?);
-        *successor = Some(Arc::clone(&next));
+        let next = log.reopen()?;
+        *successor = Some(next.clone());
         self.has_moved.store(true, Ordering::Release);
         Ok(next)
     }

@@ -22,7 +22,6 @@
 //! forked child may go on logging.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ::log::{LevelFilter, Metadata, Record, SetLoggerError};
@@ -46,8 +45,8 @@ pub struct Logger {
 
 impl Logger {
     /// A logger of messages of level info and above to `log`.
-    pub fn new(log: impl Into<Arc<Log>>) -> Logger {
-        Logger { events: Events::new(log.into()), level: LevelFilter::Info }
+    pub fn new(log: Log) -> Logger {
+        Logger { events: Events::new(log), level: LevelFilter::Info }
     }
 
     /// The least important level that is logged.

@@ -44,8 +44,8 @@ pub struct LogWriter {
 
 impl LogWriter {
     /// A writer to `log`. An event ends in a newline in a text log, and not in a framed one.
-    pub fn new(log: impl Into<Arc<Log>>) -> LogWriter {
-        LogWriter { events: Arc::new(Events::new(log.into())) }
+    pub fn new(log: Log) -> LogWriter {
+        LogWriter { events: Arc::new(Events::new(log)) }
     }
 
     /// How many events could not be appended.
