@@ -1622,8 +1622,9 @@ int vellum_cursor_set(const vellum_cursor *cursor, uint64_t lsn);
 // none older than `max_age_s` seconds, both counted in whole files; 0 is no limit. It lasts until
 // vellum_cursor_unhold or vellum_cursor_remove, whether the cursor has an owner or not.
 //
-// Errors: VELLUM_TRIMMED if records were removed in front of the cursor already; otherwise as
-// vellum_cursor_set.
+// Errors: VELLUM_TRIMMED if records were removed in front of the cursor already;
+// VELLUM_UNSUPPORTED for an age in a framed log whose records have no times (VELLUM_ENVELOPE) and
+// that removes none by their age; otherwise as vellum_cursor_set.
 int vellum_cursor_hold(const vellum_cursor *cursor, uint64_t max_bytes, uint64_t max_age_s);
 
 // Keeps nothing from being removed any more. Errors: as vellum_cursor_set.

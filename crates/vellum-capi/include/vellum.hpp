@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #if defined(__cpp_exceptions)
 #include <stdexcept>
@@ -131,6 +132,15 @@ template <typename T> Result<T> result(int code, T value)
     if (code != VELLUM_OK)
         return Error(code);
     return value;
+}
+
+// A structure of vellum.h that a call fills.
+template <typename T, typename Fill> Result<T> filled(Fill fill)
+{
+    T value{};
+    value.struct_size = sizeof value;
+    int code = fill(&value);
+    return result(code, value);
 }
 
 template <auto close> struct Close {
@@ -381,6 +391,127 @@ class Committer {
     detail::Handle<vellum_committer, vellum_committer_stop> handle_;
 };
 
+// A named position in a log, which the log keeps. Its end closes it; the cursor stays. Any number
+// of threads may use it, except for skip_overrun().
+class Cursor {
+  public:
+    explicit Cursor(vellum_cursor *cursor) : handle_(cursor) {}
+
+    // The position of the first record that its reader has not finished.
+    Result<Lsn> position() const
+    {
+        Lsn lsn = 0;
+        int code = vellum_cursor_position(get(), &lsn);
+        return detail::result(code, lsn);
+    }
+
+    // A reader that starts there. Reading does not move the cursor.
+    Result<Reader> reader() const
+    {
+        return detail::made<Reader, vellum_reader>([&](vellum_reader **reader) {
+            return vellum_cursor_reader(get(), reader);
+        });
+    }
+
+    // Moves it forward to Record::next_lsn of the last record that is finished, durably.
+    Status commit(Lsn lsn) const { return detail::status(vellum_cursor_commit(get(), lsn)); }
+
+    // Moves it to any position; 0 is the oldest record.
+    Status set(Lsn lsn) const { return detail::status(vellum_cursor_set(get(), lsn)); }
+
+    // Keeps the records from here on from being removed; 0 is no limit.
+    Status hold(std::uint64_t max_bytes = 0,
+                std::chrono::seconds max_age = std::chrono::seconds(0)) const
+    {
+        auto seconds = static_cast<std::uint64_t>(max_age.count());
+        return detail::status(vellum_cursor_hold(get(), max_bytes, seconds));
+    }
+    Status unhold() const { return detail::status(vellum_cursor_unhold(get())); }
+
+    // Goes on behind records that were removed in front of it, and tells what they were; nothing
+    // where none were. Texts are lent until the next call.
+    Result<std::optional<vellum_gap>> skip_overrun()
+    {
+        vellum_gap gap{};
+        gap.struct_size = sizeof gap;
+        int code = vellum_cursor_skip_overrun(get(), &gap);
+        if (code == VELLUM_END)
+            return std::optional<vellum_gap>();
+        return detail::result(code, std::make_optional(gap));
+    }
+
+    // Lets nobody else change it, until disown(), the end of this handle or of the process.
+    Status own() const { return detail::status(vellum_cursor_own(get())); }
+    Status disown() const { return detail::status(vellum_cursor_disown(get())); }
+
+    // Removes it from the log. The handle is gone, whatever the outcome.
+    Status remove() && { return detail::status(vellum_cursor_remove(handle_.release())); }
+
+    vellum_cursor *get() const { return handle_.get(); }
+
+  private:
+    detail::Handle<vellum_cursor, vellum_cursor_close> handle_;
+};
+
+// The state of a log at one moment. Texts in what it returns are lent until its end. Any number of
+// threads may use it.
+class Stat {
+  public:
+    explicit Stat(vellum_stat *stat) : handle_(stat) {}
+
+    Result<vellum_summary> summary() const { return one<vellum_summary, vellum_stat_summary>(); }
+    Result<vellum_recovery> recovery() const
+    {
+        return one<vellum_recovery, vellum_stat_recovery>();
+    }
+    Result<vellum_commits> commits() const { return one<vellum_commits, vellum_stat_commits>(); }
+    Result<vellum_policy> policy() const { return one<vellum_policy, vellum_stat_policy>(); }
+    Result<vellum_removed> removed() const { return one<vellum_removed, vellum_stat_removed>(); }
+    Result<vellum_ship> ship() const { return one<vellum_ship, vellum_stat_ship>(); }
+
+    // Files, oldest first, spares last.
+    Result<std::vector<vellum_segment>> segments() const
+    {
+        return all<vellum_segment, vellum_stat_segment>();
+    }
+    Result<std::vector<vellum_participant>> participants() const
+    {
+        return all<vellum_participant, vellum_stat_participant>();
+    }
+    Result<std::vector<vellum_hold>> holds() const { return all<vellum_hold, vellum_stat_hold>(); }
+    Result<std::vector<vellum_gap>> gaps() const { return all<vellum_gap, vellum_stat_gap>(); }
+    Result<std::vector<vellum_cursor_stat>> cursors() const
+    {
+        return all<vellum_cursor_stat, vellum_stat_cursor>();
+    }
+
+    vellum_stat *get() const { return handle_.get(); }
+
+  private:
+    template <typename T, auto fill> Result<T> one() const
+    {
+        return detail::filled<T>([&](T *value) { return fill(get(), value); });
+    }
+
+    // One after the other, until there are no more.
+    template <typename T, auto fill> Result<std::vector<T>> all() const
+    {
+        std::vector<T> found;
+        for (;;) {
+            auto next =
+                detail::filled<T>([&](T *value) { return fill(get(), found.size(), value); });
+            if (next)
+                found.push_back(*next);
+            else if (next.error().code() == VELLUM_OUT_OF_RANGE)
+                return found;
+            else
+                return next.error();
+        }
+    }
+
+    detail::Handle<vellum_stat, vellum_stat_free> handle_;
+};
+
 // An open log. Any number of threads may use it; what is made from it keeps it open.
 class Log {
   public:
@@ -391,6 +522,14 @@ class Log {
     {
         return detail::made<Log, vellum_log>([&](vellum_log **log) {
             return vellum_open(path.c_str(), &options, log);
+        });
+    }
+
+    // Opens the log at the same path once more. To go on after VELLUM_REMOVED.
+    Result<Log> reopen() const
+    {
+        return detail::made<Log, vellum_log>([&](vellum_log **log) {
+            return vellum_reopen(get(), log);
         });
     }
 
@@ -482,8 +621,32 @@ class Log {
         });
     }
 
+    // The cursor of this name; a new one is made at `at`, or at the oldest record for 0.
+    Result<Cursor> cursor(const std::string &name, Lsn at = 0) const
+    {
+        return detail::made<Cursor, vellum_cursor>([&](vellum_cursor **cursor) {
+            return vellum_cursor_open(get(), name.c_str(), at, cursor);
+        });
+    }
+
+    // The state of the log, its files and its processes.
+    Result<Stat> stat() const
+    {
+        return detail::made<Stat, vellum_stat>([&](vellum_stat **stat) {
+            return vellum_stat_take(get(), stat);
+        });
+    }
+
+    // Has a text log go on in a new file at the next append.
+    Status rotate() const { return detail::status(vellum_rotate(get())); }
+
     // Drops what lies before `before`.
-    Status trim(Lsn before) const { return detail::status(vellum_trim(get(), before, nullptr)); }
+    Result<vellum_trim_report> trim(Lsn before) const
+    {
+        return detail::filled<vellum_trim_report>([&](vellum_trim_report *report) {
+            return vellum_trim(get(), before, report);
+        });
+    }
 
     // Drops the record at `from` and everything behind it. The process must be alone in the log.
     Status truncate(Lsn from) const { return detail::status(vellum_truncate(get(), from)); }
@@ -492,6 +655,9 @@ class Log {
     Lsn durable() const { return vellum_durable(get()); }
     Lsn published() const { return vellum_published(get()); }
     Lsn tail() const { return vellum_tail(get()); }
+
+    // A vellum_layout.
+    std::uint32_t layout() const { return vellum_log_layout(get()); }
 
     std::string_view path() const { return vellum_log_path(get()); }
 

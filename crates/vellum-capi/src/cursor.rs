@@ -117,8 +117,9 @@ pub extern "C" fn vellum_cursor_set(cursor: Option<&vellum_cursor>, lsn: u64) ->
 /// none older than `max_age_s` seconds, both counted in whole files; 0 is no limit. It lasts until
 /// vellum_cursor_unhold or vellum_cursor_remove, whether the cursor has an owner or not.
 ///
-/// Errors: VELLUM_TRIMMED if records were removed in front of the cursor already; otherwise as
-/// vellum_cursor_set.
+/// Errors: VELLUM_TRIMMED if records were removed in front of the cursor already;
+/// VELLUM_UNSUPPORTED for an age in a framed log whose records have no times (VELLUM_ENVELOPE) and
+/// that removes none by their age; otherwise as vellum_cursor_set.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_cursor_hold(
     cursor: Option<&vellum_cursor>,

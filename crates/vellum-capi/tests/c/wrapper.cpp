@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -22,6 +23,7 @@ template <typename T> constexpr bool moves_only()
 static_assert(moves_only<vellum::Log>() && moves_only<vellum::Reader>());
 static_assert(moves_only<vellum::Committer>() && moves_only<vellum::Completion>());
 static_assert(moves_only<vellum::Batch>() && moves_only<vellum::CheckpointEvent>());
+static_assert(moves_only<vellum::Cursor>() && moves_only<vellum::Stat>());
 
 vellum::Log open(const std::string &path)
 {
@@ -181,6 +183,79 @@ void commits_are_polled_for(const std::string &dir)
     CHECK(committer->submit(1 << 30).error().code() == VELLUM_OUT_OF_RANGE);
 }
 
+void cursors_remember_what_was_read(const std::string &dir)
+{
+    vellum::Log log = open(dir + "/cursors");
+    auto first = log.append("one"), second = log.append("two");
+    auto cursor = log.cursor("mail");
+    CHECK(first && second && cursor && *cursor->position() == log.begin());
+    auto reader = cursor->reader();
+    CHECK(reader && (**reader->next()).data == "one");
+    CHECK(cursor->own() && cursor->commit(*second) && log.durable() > *first);
+    auto same = log.cursor("mail");
+    CHECK(same && *same->position() == *second && same->own().error().code() == VELLUM_BUSY);
+    CHECK(cursor->disown() && same->set(*first) && same->hold() && same->unhold());
+    auto refused = same->hold(1 << 20, std::chrono::hours(1)); // no record has a time
+    CHECK(refused.error().code() == VELLUM_UNSUPPORTED && same->hold(1 << 20));
+    auto gap = cursor->skip_overrun();
+    CHECK(gap && !gap->has_value());
+    CHECK(log.cursor("no/name").error().code() == VELLUM_INVALID_OPTION);
+    CHECK(std::move(*cursor).remove());
+    CHECK(same->position().error().code() == VELLUM_NOT_FOUND);
+    auto late = log.cursor("late", *second);
+    CHECK(late && *late->position() == *second);
+}
+
+void a_trim_says_what_a_cursor_held(const std::string &dir)
+{
+    vellum::Log log = open(dir + "/trim");
+    auto first = log.append("one"), second = log.append("two");
+    auto cursor = log.cursor("slow");
+    CHECK(first && second && cursor && cursor->hold() && log.sync());
+    auto trimmed = log.trim(*second);
+    CHECK(trimmed && trimmed->begin == *first && trimmed->held_at == *first);
+    CHECK(cursor->unhold());
+    trimmed = log.trim(*second);
+    CHECK(trimmed && trimmed->begin == *second && trimmed->held_at == 0);
+    auto lost = cursor->reader();
+    CHECK(!lost && lost.error().code() == VELLUM_TRIMMED);
+    auto gap = cursor->skip_overrun();
+    CHECK(gap && gap->has_value() && *cursor->position() == *second);
+}
+
+void text_logs_rotate_and_go_on_elsewhere(const std::string &dir)
+{
+    vellum::Options options;
+    options.kind = VELLUM_KIND_TEXT;
+    auto log = vellum::Log::open(dir + "/text", options);
+    CHECK(log && log->layout() == VELLUM_LAYOUT_TEXT && log->append("one\n"));
+    CHECK(log->rotate() && log->append("two\n"));
+    auto files = (*log->stat()).segments();
+    CHECK(files && files->size() >= 2 && files->front().state == VELLUM_SEGMENT_SEALED);
+    CHECK(open(dir + "/framed").rotate().error().code() == VELLUM_UNSUPPORTED);
+    CHECK(std::rename((dir + "/text").c_str(), (dir + "/moved").c_str()) == 0);
+    auto next = log->reopen();
+    CHECK(next && next->append("three\n") && next->path() == log->path());
+}
+
+void a_state_is_taken_apart(const std::string &dir)
+{
+    vellum::Log log = open(dir + "/stat");
+    CHECK(log.append_durable("one") && log.cursor("mail"));
+    auto stat = log.stat();
+    CHECK(stat);
+    auto summary = stat->summary();
+    CHECK(summary && summary->published == log.published() && summary->records == 1);
+    auto participants = stat->participants();
+    CHECK(participants && participants->size() == 1 && participants->front().alive == 1);
+    auto cursors = stat->cursors();
+    CHECK(cursors && cursors->size() == 1 && std::string(cursors->front().name) == "mail");
+    CHECK(stat->holds() && stat->gaps()->empty() && stat->segments()->size() >= 1);
+    CHECK(stat->commits()->commits >= 1 && stat->policy()->rotate_bytes == 0);
+    CHECK(stat->removed()->files_by_bytes == 0 && stat->ship()->status == VELLUM_SHIP_NONE);
+    CHECK(stat->recovery());
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -193,5 +268,9 @@ int main(int argc, char **argv)
     errors_are_values(argv[1]);
     checkpoints_are_told_of(argv[1]);
     commits_are_polled_for(argv[1]);
+    cursors_remember_what_was_read(argv[1]);
+    a_trim_says_what_a_cursor_held(argv[1]);
+    text_logs_rotate_and_go_on_elsewhere(argv[1]);
+    a_state_is_taken_apart(argv[1]);
     return 0;
 }
