@@ -107,11 +107,12 @@ pub fn as_typed(error: &anyhow::Error) -> String {
 }
 
 /// Options of the library that no command has.
-const NOT_TYPED: [&str; 11] = [
+const NOT_TYPED: [&str; 12] = [
     "advice_from",
     "application_tag",
     "checkpoint_after_bytes",
     "create",
+    "file_link",
     "mapped_bytes_max",
     "mode",
     "on_stage_full",

@@ -56,7 +56,9 @@ fn print_one(path: &Path, args: &CatArgs) -> Result<Outcome> {
         Some(since) => log.reader_at_time(since)?.position(),
         None => cursor::resolve(&log, args.from)?,
     };
-    print(&log, args, from, AtTrimmed::Fail, &|| false)
+    let mut printing = Printing::new(&log, args, from, AtTrimmed::Fail, &|| false)?;
+    printing.name = (args.logs.len() > 1).then(|| path.display().to_string());
+    printing.run()
 }
 
 /// Prints the records from `from` on that `args` ask for. Who follows stops when `is_elsewhere`
@@ -68,11 +70,7 @@ pub(super) fn print(
     at_trimmed: AtTrimmed,
     is_elsewhere: &dyn Fn() -> bool,
 ) -> Result<Outcome> {
-    let mut printing = Printing::new(log, args, from, at_trimmed, is_elsewhere)?;
-    while !printing.is_done(printing.reader.position()) && printing.step()? {
-        printing.has_gaps |= say_gaps(&mut printing.reader);
-    }
-    printing.finish()
+    Printing::new(log, args, from, at_trimmed, is_elsewhere)?.run()
 }
 
 /// Printing the records of one log, on its way.
@@ -104,8 +102,7 @@ impl<'a> Printing<'a> {
         let end = args.to.map_or(times.end, |to| to.min(times.end));
         let reader = reader(log, args, from)?;
         let printer = Printer::new(args.read.form, log.layout());
-        let name = (args.logs.len() > 1).then(|| log.path().display().to_string());
-        let (patience, has_gaps) = (None, false);
+        let (name, patience, has_gaps) = (None, None, false);
         Ok(Printing {
             log,
             args,
@@ -119,6 +116,13 @@ impl<'a> Printing<'a> {
             patience,
             has_gaps,
         })
+    }
+
+    fn run(mut self) -> Result<Outcome> {
+        while !self.is_done(self.reader.position()) && self.step()? {
+            self.has_gaps |= say_gaps(&mut self.reader);
+        }
+        self.finish()
     }
 
     fn is_done(&self, position: Lsn) -> bool {

@@ -85,7 +85,7 @@ fn a_log_in_trouble_says_so_on_its_line_and_the_others_are_shown() {
     half_way_in(&at("held.log")).child.kill().unwrap();
     run(&["append", at("broken.log").to_str().unwrap()], b"one\n").good();
     fs::write(at("broken.log/control"), "not Vellum's").unwrap();
-    fs::remove_file(segment(&at("deep/er/b.log"))).unwrap();
+    fs::remove_file(segment(&at("deep/er/b.log.d"))).unwrap();
     let missing = at("nothing");
     let ran = run(&["stat", place.dir().to_str().unwrap(), missing.to_str().unwrap()], b"");
     assert_eq!((ran.code, ran.stderr.as_str()), (3, ""));
@@ -136,6 +136,26 @@ fn readers_and_shippers_that_are_behind_are_told() {
     shipper.set_shipped(vellum::Lsn::new(shipper.durable().unwrap().get() - 2)).unwrap();
     let text = stat(&place, &[]).good();
     assert!(line(&text, "a.log").ends_with("0 B 4 B 2 B -"), "{text}");
+}
+
+#[test]
+fn a_log_at_the_path_of_a_file_is_told_by_that_path_with_all_its_files() {
+    let place = Place::new();
+    let link = place.dir().join("linked.log");
+    run(&["append", "--layout", "text", link.to_str().unwrap()], b"one\n").good();
+    let directory = place.dir().join("linked.log.d");
+    assert!(link.is_symlink() && directory.is_dir());
+    let text = stat(&place, &[]).good();
+    assert!(text.contains("/linked.log ") && !text.contains("linked.log.d"), "{text}");
+    let of = |path: &Path| -> Value {
+        let text = run(&["stat", "--json", path.to_str().unwrap()], b"").good();
+        serde_json::from_str(&text).unwrap()
+    };
+    assert_eq!(of(&link)["disk_bytes"], of(&directory)["disk_bytes"]);
+    // Where something else is there, the directory has its own name.
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "no link").unwrap();
+    assert!(stat(&place, &[]).good().contains("linked.log.d "));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::statvfs;
+use vellum::internal::log_directory;
 use vellum::stat::{Metrics, Stat};
 use vellum::{ErrorKind, Log};
 
@@ -75,7 +76,7 @@ impl Logs {
             Err(error) if is_missing(&error) => {
                 let before = found.len();
                 for below in directories(path) {
-                    self.look_at(&below, found);
+                    self.look_at(&called(below), found);
                 }
                 (found.len() == before).then_some(error)
             }
@@ -94,7 +95,7 @@ impl Logs {
         let log = log.map_or_else(|| open_to_read(path), Ok)?;
         let (stat, at) = (log.stat()?, Instant::now());
         let rates = before.map(|(before, since)| Rates::between(&before, &stat, at - since));
-        let (metrics, disk_bytes) = (log.metrics(), disk_bytes(path));
+        let (metrics, disk_bytes) = (log.metrics(), disk_bytes(&log_directory(path)));
         let open = self.known.values().filter(|known| known.log.is_some()).count();
         let log = Some(log).filter(|_| open < self.open_max);
         self.known.insert(path.into(), Known { directory, log, before: stat.clone(), at });
@@ -108,8 +109,18 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
+/// Of the directory of the log that this path names.
 fn directory_id(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    fs::metadata(log_directory(path)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What people call the log in a directory: `app.log` where that is a link to `app.log.d`.
+fn called(directory: PathBuf) -> PathBuf {
+    let link = directory.with_extension("");
+    let is_link = directory.extension().is_some_and(|extension| extension == "d")
+        && link.is_symlink()
+        && log_directory(&link) == directory;
+    if is_link { link } else { directory }
 }
 
 /// The directories in this one, links left out, in the order of their names.
