@@ -116,7 +116,7 @@ pub(crate) enum Command {
 #[command(after_help = examples::APPEND)]
 pub(crate) struct AppendArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// Records end in a NUL byte instead of a newline, and may hold newlines
     #[arg(short = '0', long)]
@@ -199,7 +199,7 @@ pub(crate) struct ShapeArgs {
 #[command(after_help = examples::STAT)]
 pub(crate) struct StatArgs {
     /// The directories of logs, or directories that have logs below them
-    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) logs: Vec<PathBuf>,
     /// Tell positions (LSNs) too
     #[arg(long)]
@@ -234,7 +234,7 @@ pub(crate) struct ColorArgs {
 #[command(after_help = examples::VERIFY)]
 pub(crate) struct VerifyArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// Print and say nothing: the exit code tells
     #[arg(short, long, conflicts_with = "json")]

@@ -35,7 +35,7 @@ use super::{examples, values};
 #[command(after_help = examples::CAT)]
 pub(crate) struct CatArgs {
     /// The directories of logs, which are printed one after the other
-    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "LOG", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) logs: Vec<PathBuf>,
     /// Start with the record at this position, instead of the oldest: an LSN, a stored position
     /// (`position` of `cursor --json`), `begin` or `end`
@@ -72,7 +72,7 @@ pub(crate) struct CatArgs {
 #[command(after_help = examples::TAIL)]
 pub(crate) struct TailArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// How many records to begin with; in a text log, lines. +8 begins with the eighth of the log,
     /// and -5 alone is -n 5

@@ -17,7 +17,7 @@ use super::{ColorArgs, examples, values};
 #[command(after_help = examples::TRIM)]
 pub(crate) struct TrimArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// The oldest position to keep: that of a record, or the published end
     #[arg(long, value_name = "LSN", value_parser = values::lsn)]
@@ -47,7 +47,7 @@ pub(crate) struct TrimArgs {
 #[command(after_help = examples::CURSOR)]
 pub(crate) struct CursorArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// The cursor: 1 to 64 letters, digits, '.', '_' and '-'
     pub(crate) name: Option<String>,
@@ -85,7 +85,7 @@ pub(crate) struct CursorArgs {
 #[command(after_help = examples::ROTATE)]
 pub(crate) struct RotateArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct RotateArgs {
 #[command(after_help = examples::PREPARE)]
 pub(crate) struct PrepareArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// How many segments are to be ready
     #[arg(long, value_name = "COUNT", default_value = "1")]
@@ -147,7 +147,7 @@ pub(crate) enum MeasureWhen {
 #[command(after_help = examples::CHECKPOINT)]
 pub(crate) struct CheckpointArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// The new checkpoint; without it, the stored one is printed
     #[arg(value_name = "LSN", value_parser = values::lsn)]
@@ -168,7 +168,7 @@ pub(crate) struct CheckpointArgs {
 #[command(after_help = examples::TRUNCATE)]
 pub(crate) struct TruncateArgs {
     /// The log's directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) log: PathBuf,
     /// The position of the first record that goes
     #[arg(value_name = "LSN", value_parser = values::lsn)]
@@ -196,7 +196,7 @@ pub(crate) struct TruncateArgs {
 #[command(after_help = examples::REPAIR)]
 pub(crate) struct RepairArgs {
     /// The directory of the damaged log
-    #[arg(value_name = "FROM", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath)]
     pub(crate) source: PathBuf,
     /// The directory of the new log, which does not exist yet
     #[arg(value_name = "TO", value_hint = ValueHint::DirPath)]

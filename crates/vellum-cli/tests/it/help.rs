@@ -116,6 +116,14 @@ fn there_is_a_completion_script_for_each_shell() {
 }
 
 #[test]
+fn a_log_at_the_path_of_a_file_is_completed_too() {
+    let script = run(&["completions", "zsh"], b"").good();
+    let is_of_log = |line: &&str| line.contains("log -- ") || line.contains("logs -- ");
+    let logs: Vec<&str> = script.lines().filter(is_of_log).collect();
+    assert!(logs.len() > 10 && logs.iter().all(|line| !line.contains("_files -/")), "{logs:?}");
+}
+
+#[test]
 fn commands_of_vellum_ship_are_listed_and_say_how_to_get_it() {
     let text = run(&["--help"], b"").good();
     let script = run(&["completions", "bash"], b"").good();

@@ -139,6 +139,22 @@ fn readers_and_shippers_that_are_behind_are_told() {
 }
 
 #[test]
+fn processes_that_died_beside_others_are_counted() {
+    let place = Place::new();
+    let mut alive = place.start("append", &["--ack"]);
+    let mut dead = place.start("append", &["--ack"]);
+    for writer in [&mut alive, &mut dead] {
+        writer.feed(b"one\n");
+        writer.line();
+    }
+    assert!(line(&stat(&place, &[]).good(), "test.log").ends_with('-'));
+    dead.child.kill().unwrap();
+    dead.child.wait().unwrap();
+    let text = stat(&place, &[]).good();
+    assert!(line(&text, "test.log").ends_with("1 process died with it open"), "{text}");
+}
+
+#[test]
 fn a_log_at_the_path_of_a_file_is_told_by_that_path_with_all_its_files() {
     let place = Place::new();
     let link = place.dir().join("linked.log");
