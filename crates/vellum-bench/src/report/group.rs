@@ -66,7 +66,8 @@ impl<'a> Group<'a> {
         if varying.is_empty() { names.last().copied().into_iter().collect() } else { varying }
     }
 
-    /// The metrics of any row, each once.
+    /// The metrics of any row, each once. What a commit took is there for each round; older
+    /// results have the same quantiles of all rounds together too.
     pub(crate) fn figures(&self) -> Vec<Figure<'a>> {
         let mut figures = Vec::new();
         for metric in self.rows.iter().flat_map(|row| &row.metrics) {
@@ -75,7 +76,12 @@ impl<'a> Group<'a> {
                 figures.push(figure);
             }
         }
-        figures
+        let is_there = |name: &str| figures.iter().any(|figure: &Figure<'_>| figure.name == name);
+        let is_second = |figure: &Figure<'_>| {
+            let quantile = figure.name.strip_prefix("all latencies, ");
+            quantile.is_some_and(|quantile| is_there(&format!("latency {quantile}")))
+        };
+        figures.iter().copied().filter(|figure| !is_second(figure)).collect()
     }
 
     /// The heading of what figures say, if any row has that.

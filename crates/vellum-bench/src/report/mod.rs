@@ -11,6 +11,7 @@ use vellum::internal::escaped_lines;
 use crate::conditions::Conditions;
 use crate::error::{Error, Result};
 
+mod care;
 mod case;
 pub(crate) mod group;
 pub(crate) mod html;

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use super::super::group::{Figure, Group};
 use super::super::{Better, Case, Series};
 use super::chart::{Bar, Bars, Chart, LOOKS, Line, Lines, Point, XAxis, spans_decades, wants_log};
+use super::loads::rivals;
 use super::names::{WAYS, row_name};
 use crate::bytes::quantity;
 use crate::stats::Spread;
 
 /// The keys that lines go over.
-const GROWING: [&str; 3] = ["chunk", "threads", "depth"];
+const GROWING: [&str; 6] = ["chunk", "threads", "depth", "logs", "processes", "segments"];
 /// So many metrics of a table are drawn as bars, and so many as lines.
 const MOST_METRICS: usize = 3;
 const MOST_METRICS_AS_LINES: usize = 2;
@@ -22,10 +23,14 @@ const LOG_FACTOR: f64 = 500.0;
 const LOG_FACTOR_OF_TIMES: f64 = 30.0;
 
 /// The charts of a table, and how many were left out.
-pub(super) fn charts(group: &Group<'_>) -> (Vec<Chart>, usize) {
+pub(super) fn charts(suite: &str, group: &Group<'_>) -> (Vec<Chart>, usize) {
     let headlines = headlines(group);
-    let mut charts: Vec<Chart> =
-        headlines.iter().filter_map(|figure| bars(group, figure)).collect();
+    let rivals = rivals(suite, group);
+    let of_load = |(load, group): &(String, Group<'_>)| {
+        let bars = headlines.iter().filter_map(|figure| bars(load, group, figure));
+        bars.collect::<Vec<Chart>>()
+    };
+    let mut charts: Vec<Chart> = rivals.iter().flat_map(of_load).collect();
     let mut left_out = 0;
     let mut add = |mut more: Vec<Chart>| {
         left_out += more.len().saturating_sub(MOST_CHARTS);
@@ -68,7 +73,8 @@ pub(super) fn spread(row: &Case, figure: &Figure<'_>) -> Option<Spread> {
     Spread::of(&samples.filter(|sample| sample.is_finite()).collect::<Vec<f64>>())
 }
 
-fn bars(group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
+/// A bar for each row of a load.
+fn bars(load: &str, group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
     let keys = group.key_columns();
     let bar = |row: &&Case| {
         let outcome = match row.reason() {
@@ -82,7 +88,7 @@ fn bars(group: &Group<'_>, figure: &Figure<'_>) -> Option<Chart> {
     let ends: Vec<f64> = spreads.flat_map(|spread| [spread.min, spread.max]).collect();
     let factor = if is_time(figure.unit) { LOG_FACTOR_OF_TIMES } else { LOG_FACTOR };
     let chart = Bars {
-        title: figure.name.to_string(),
+        title: titled(figure.name, load),
         unit: figure.unit.to_string(),
         better: better(group, figure),
         is_log: spans_decades(&ends, factor),

@@ -9,6 +9,7 @@ use super::Report;
 mod chart;
 mod charts;
 mod facts;
+mod loads;
 mod names;
 mod number;
 mod page;

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::super::Report;
+use super::super::care;
 use super::super::group::Group;
 use super::charts::charts;
 use super::facts::facts;
@@ -146,16 +147,8 @@ fn warnings(documents: &[Report]) -> Vec<String> {
                 "{failed} of {all} cases of {suite} failed: see the tables for why."
             ));
         }
-        for warning in &document.warnings {
-            // Of one suite that is clear.
-            let whose =
-                if documents.len() > 1 { format!("{}: ", document.suite) } else { String::new() };
-            let warning = format!("{whose}{warning}");
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
     }
+    warnings.extend(care::once(documents));
     warnings
 }
 
@@ -173,6 +166,7 @@ fn care(warnings: &[String]) -> Markup {
 /// The tables of a report on one filesystem.
 struct Section<'a> {
     id: String,
+    suite: &'a str,
     title: String,
     groups: Vec<Group<'a>>,
 }
@@ -192,7 +186,8 @@ fn sections(documents: &[Report]) -> Vec<Section<'_>> {
                 Some(section) => section.groups.push(group),
                 None => {
                     let id = format!("section-{}", sections.len());
-                    sections.push(Section { id, title, groups: vec![group] });
+                    let suite = document.suite.as_str();
+                    sections.push(Section { id, suite, title, groups: vec![group] });
                 }
             }
         }
@@ -218,15 +213,15 @@ fn results(sections: &[Section<'_>]) -> Markup {
         @for section in sections {
             section .results id=(section.id) {
                 h2 { (section.title) }
-                @for group in &section.groups { (group_of(group, &counter)) }
+                @for group in &section.groups { (group_of(section.suite, group, &counter)) }
             }
         }
     }
 }
 
 /// A table with its charts above.
-fn group_of(group: &Group<'_>, counter: &Cell<usize>) -> Markup {
-    let (charts, left_out) = charts(group);
+fn group_of(suite: &str, group: &Group<'_>, counter: &Cell<usize>) -> Markup {
+    let (charts, left_out) = charts(suite, group);
     html! {
         div .group {
             @let (heading, common) = heading(group);

@@ -202,3 +202,120 @@ fn two_hundred_rows_and_long_names_stay_in_bounds() {
     assert_eq!(count(&page, "<tr>"), 200 + 2 + 1);
     assert!(page.contains("42 more, named in the table"));
 }
+
+/// The rows of the findings, each as its cells.
+fn findings(page: &str) -> Vec<String> {
+    let part = page.split("id=\"findings\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let rows = part.split("<tr>").skip(1).filter(|row| row.contains("data-label"));
+    let bare = |row: &str| {
+        row.split('<').filter_map(|part| part.split_once('>')).fold(
+            String::new(),
+            |cells, (tag, text)| {
+                let end = if tag.starts_with("/td") { "|" } else { "" };
+                cells + end + text
+            },
+        )
+    };
+    rows.map(bare).collect()
+}
+
+#[test]
+fn how_sure_it_is_belongs_to_the_rival_that_is_named() {
+    let rows = [
+        row("fast", &[12.0, 12.5, 12.4, 12.6, 12.2]),
+        row("as-fast", &[12.1, 12.4, 12.5, 12.3, 12.6]),
+        row("slow", &[1.0, 1.1, 1.0, 1.2, 1.1]),
+    ];
+    let [found] = &findings(&page(rows.to_vec()))[..] else { panic!() };
+    assert!(found.contains("|fast, as good: as-fast|12.4 GB/s|"), "{found}");
+    assert!(found.contains("× better than slow|clear|"), "{found}");
+    let [found] = &findings(&page(rows[..2].to_vec()))[..] else { panic!() };
+    assert!(found.contains("|no difference seen|within noise|"), "{found}");
+}
+
+#[test]
+fn loads_are_no_rivals_in_findings_and_bars() {
+    let of = |suite: &str, key: &str, loads: [&str; 3]| {
+        let rows = ["write", "vellum-text"]
+            .into_iter()
+            .flat_map(|way| loads.map(|load| row(way, &[1.0, 1.1, 1.0, 1.2, 1.1]).key(key, load)));
+        html(&[Report { suite: suite.into(), ..document(rows.collect()) }])
+    };
+    for (suite, key, loads) in [
+        ("scale", "logs", ["3", "10", "1000"]),
+        ("latency", "rate", ["100/s", "1000/s", "10000/s"]),
+        ("latency", "threads", ["2", "4", "8"]),
+        ("commit", "threads", ["2", "4", "16"]),
+    ] {
+        let page = of(suite, key, loads);
+        let found = findings(&page);
+        assert_eq!(found.len(), 2, "{suite}: the least and the greatest load: {found:?}");
+        for (found, load) in found.iter().zip([loads[0], loads[2]]) {
+            let (what, rest) = found.split_once('|').unwrap();
+            assert!(what.contains(load) && !rest.contains(load), "{suite}: {found}");
+        }
+        // Two of each chart of bars: one for the least load, and one for the greatest.
+        assert_eq!(count(&page, "class=\"bar\"") + count(&page, "class=\"bar own\""), 4);
+        assert_eq!(count(&page, &format!("Bars of write, {}", loads[0])), 1, "{page}");
+    }
+}
+
+#[test]
+fn findings_that_fill_more_than_a_screen_are_behind_a_fold() {
+    let of = |suite: &str, tables: usize| {
+        let rows = (0..tables).map(|index| {
+            let table = format!("table {index}");
+            Case { table, ..row("write", &[1.0, 2.0]) }
+        });
+        Report { suite: suite.into(), ..document(rows.collect()) }
+    };
+    let page = html(&[of("append", 30), of("read", 2)]);
+    let (first, rest) = page.split_once("<details").unwrap();
+    assert_eq!((findings(first).len(), findings(&page).len()), (2, 32));
+    assert!(first.contains("read: table 0") && rest.contains("read: table 1"));
+    assert!(rest.contains("30 more findings"));
+    assert_eq!(count(&html(&[of("append", 10)]), "<details"), 0);
+}
+
+#[test]
+fn what_is_to_be_taken_with_care_is_said_once() {
+    let of = |suite: &str, warnings: &[&str]| {
+        let warnings = warnings.iter().map(ToString::to_string).collect();
+        Report { suite: suite.into(), warnings, ..document(vec![row("write", &[1.0])]) }
+    };
+    let load = |load: f64| {
+        format!("the load average was {load:.2} before the start: other work shares the 2 cores")
+    };
+    let slow = |way: &str, times: f64| {
+        format!("{way} 4x10x100: the slowest round took {times} times as long as the fastest")
+    };
+    let page = html(&[
+        of("append", &[&load(0.62), &slow("write", 1.5), &slow("stdio", 2.8)]),
+        of("commit", &[&load(1.27)]),
+        of("commit", &[&load(0.9), "a disk has its limits"]),
+    ]);
+    let care = page.split("id=\"warnings\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let said: Vec<&str> =
+        care.split("<li>").skip(1).map(|item| item.split('<').next().unwrap()).collect();
+    assert_eq!(
+        said,
+        [
+            "append, commit: the load average was 0.62 … 1.27 before the start: other work shares \
+             the 2 cores",
+            "append: write 4x10x100; stdio 4x10x100: the slowest round took 1.5 … 2.8 times as long \
+             as the fastest",
+            "commit: a disk has its limits",
+        ]
+    );
+}
+
+#[test]
+fn a_quantity_of_commits_has_one_column() {
+    let row = row("write", &[1.0])
+        .metric("latency p50", "us", Better::Lower, vec![121.0, 122.0])
+        .metric("all latencies, p50", "us", Better::Lower, vec![122.0])
+        .metric("all latencies, max", "us", Better::Lower, vec![900.0]);
+    let page = page(vec![row]);
+    assert!(!page.split("id=\"data\"").next().unwrap().contains("all latencies, p50"));
+    assert!(page.contains("all latencies, max"));
+}

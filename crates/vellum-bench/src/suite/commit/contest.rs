@@ -168,6 +168,4 @@ fn with_latencies(case: Case, samples: &[Sample]) -> Case {
         .metric("all latencies, max", "us", lower, vec![all.max])
         .metric("all latencies, stddev", "us", lower, vec![all.stddev])
         .metric("all latencies, outliers", "%", neither, vec![all.outlier_percent])
-        .metric("all latencies, p50", "us", lower, vec![all.p50])
-        .metric("all latencies, p99", "us", lower, vec![all.p99])
 }
