@@ -14,15 +14,15 @@ lint-tools: ## that rustfmt and clippy are there
 	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || \
 	  { echo "make: rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
 
-# COMMAND:PACKAGE. What makes the filesystems of the tests.
+# COMMAND:PACKAGE, or FILE:PACKAGE. What makes the filesystems of the tests.
 FILESYSTEMS = mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs
 # What some tests use: a browser for the HTML report, a FUSE filesystem, fio, QEMU, and what builds C programs and
 # watches them. Without it those tests are skipped and say so; with VELLUM_REQUIRE=all that is a failure.
-EXTRAS = chromium:chromium bindfs:bindfs mergerfs:mergerfs fio:fio qemu-nbd:qemu-utils cmake:cmake pkg-config:pkg-config c++:g++ valgrind:valgrind zstd:zstd
+EXTRAS = chromium:chromium bindfs:bindfs mergerfs:mergerfs fio:fio qemu-nbd:qemu-utils cmake:cmake pkg-config:pkg-config c++:g++ /usr/include/spdlog/spdlog.h:libspdlog-dev valgrind:valgrind zstd:zstd
 
-# Shell that collects in $missing the packages among $(1) whose command is missing.
+# Shell that collects in $missing the packages among $(1) whose command or file is missing.
 find_missing = PATH=$$PATH:/usr/sbin:/sbin; missing=; for pair in $(1); do \
-  command -v $${pair%:*} >/dev/null || missing="$$missing $${pair\#*:}"; done; [ -n "$$missing" ] || exit 0
+  command -v $${pair%:*} >/dev/null || [ -e $${pair%:*} ] || missing="$$missing $${pair\#*:}"; done; [ -n "$$missing" ] || exit 0
 
 packages: ## say which packages `make test` is going to install
 	@$(call find_missing,$(FILESYSTEMS) $(EXTRAS)); \

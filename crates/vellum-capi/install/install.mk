@@ -27,11 +27,13 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${pre
 
 .PHONY: build-c install-c install-c-built uninstall-c
 
+C_HEADERS = vellum.h vellum.hpp vellum_spdlog.hpp
+
 # What of the library is installed: below LIBDIR, and below INCLUDEDIR.
 C_LIBRARY = libvellum.so.$(C_VERSION)
 C_FILES = $(addprefix $(DESTDIR)$(LIBDIR)/,$(C_LIBRARY) libvellum.so.$(C_ABI) libvellum.so libvellum.a \
   .debug/$(C_LIBRARY).debug pkgconfig/vellum.pc cmake/vellum/vellum-config.cmake \
-  cmake/vellum/vellum-config-version.cmake) $(addprefix $(DESTDIR)$(INCLUDEDIR)/,vellum.h vellum.hpp)
+  cmake/vellum/vellum-config-version.cmake) $(addprefix $(DESTDIR)$(INCLUDEDIR)/,$(C_HEADERS))
 
 # Installs the file $(1) as $(2) without its debug symbols. They go to .debug beside it, where debuggers and
 # Rust's backtraces look for them.
@@ -56,7 +58,7 @@ install-c: build-c ## the C library alone: headers, libvellum, pkg-config and CM
 # What C_BUILT holds, which others may have built for another machine: the packages do so.
 install-c-built: ## install what C_BUILT holds, without building it
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
-	install -m 644 $(CAPI)/include/vellum.h $(CAPI)/include/vellum.hpp $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(addprefix $(CAPI)/include/,$(C_HEADERS)) $(DESTDIR)$(INCLUDEDIR)
 	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(DESTDIR)$(LIBDIR)/$(C_LIBRARY)),\
 	  install -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/$(C_LIBRARY))
 	ln -sf $(C_LIBRARY) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)

@@ -26,6 +26,7 @@ fn the_files_are_where_packagers_look_for_them() {
     let expected = [
         "opt/vellum/include/vellum.h",
         "opt/vellum/include/vellum.hpp",
+        "opt/vellum/include/vellum_spdlog.hpp",
         "opt/vellum/lib/cmake/vellum/vellum-config-version.cmake",
         "opt/vellum/lib/cmake/vellum/vellum-config.cmake",
         "opt/vellum/lib/libvellum.a",

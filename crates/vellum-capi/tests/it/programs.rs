@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tools::{crate_dir, have, pkg_config, prefix, run, scratch};
+use crate::tools::{crate_dir, have, have_spdlog, pkg_config, prefix, run, scratch};
 
 const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-g"];
 
@@ -84,6 +84,14 @@ fn the_wrapper_for_cpp_does_what_it_says_with_exceptions_and_without() {
     build_and_run("wrapper.cpp");
     build_and_run_with("wrapper.cpp", &["-fno-exceptions", "-fno-rtti"]);
     build_and_run_with("wrapper.cpp", &["-std=c++20", "-Wshadow", "-Wnon-virtual-dtor"]);
+}
+
+#[test]
+fn loggers_of_spdlog_write_to_a_log() {
+    if have_spdlog() {
+        build_and_run("spdlog.cpp");
+        build_and_run_with("spdlog.cpp", &["-std=c++20", "-Wshadow", "-Wnon-virtual-dtor"]);
+    }
 }
 
 #[test]

@@ -29,6 +29,17 @@ pub(crate) fn have(tools: &[&str]) -> bool {
     }
 }
 
+/// Whether the headers of spdlog are there; says so where they are not.
+pub(crate) fn have_spdlog() -> bool {
+    let mut check = Command::new("c++");
+    check.args(["-fsyntax-only", "-x", "c++", "-include", "spdlog/spdlog.h", "/dev/null"]);
+    let is_there = check.output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        vellum_skip::skip(format_args!("spdlog is missing (libspdlog-dev)"));
+    }
+    is_there
+}
+
 /// Runs a command that is to succeed; returns what it printed.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
