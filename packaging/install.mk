@@ -5,12 +5,12 @@
 
 ##@ Install
 
-BIN = $(DESTDIR)$(PREFIX)/bin
+BIN = $(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: build install-c ##* the command, man pages, completions and the C library, into PREFIX=/usr/local
 	$(call install-stripped,$(BUILT)/vellum,$(BIN)/vellum)
 	@if [ -x $(TARGET)/ship/release/vellum-ship ]; then \
-	  install -m 755 $(TARGET)/ship/release/vellum-ship $(BIN)/vellum-ship; \
+	  install -m 755 $(TARGET)/ship/release/vellum-ship $(DESTDIR)$(BIN)/vellum-ship; \
 	else echo "install: without vellum-ship; \`make ship\` builds it in five minutes"; fi
 	$(BUILT)/vellum man $(SHARE)/man/man1
 	install -d $(dir $(COMPLETIONS))
@@ -21,12 +21,13 @@ install: build install-c ##* the command, man pages, completions and the C libra
 COMPLETIONS = $(SHARE)/bash-completion/completions/vellum $(SHARE)/zsh/site-functions/_vellum \
   $(SHARE)/fish/vendor_completions.d/vellum.fish
 
-# The command that is installed knows its own man pages, whichever version it is.
+# The command that is installed knows its own man pages, whichever version it is. With the DEBUGDIR of the
+# installation the debug files go too.
 uninstall: uninstall-c ##* take away what `make install` installed, with the same PREFIX, and nothing else
-	@[ ! -x $(BIN)/vellum ] || { pages=$$(mktemp -d) && $(BIN)/vellum man "$$pages" && \
+	@[ ! -x $(DESTDIR)$(BIN)/vellum ] || { pages=$$(mktemp -d) && $(DESTDIR)$(BIN)/vellum man "$$pages" && \
 	  for page in "$$pages"/*; do rm -f "$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; }
-	rm -f $(BIN)/vellum $(BIN)/vellum-ship $(BIN)/.debug/vellum.debug $(COMPLETIONS)
-	@rmdir $(BIN)/.debug 2>/dev/null || true
+	rm -f $(addprefix $(DESTDIR)$(BIN)/,vellum vellum-ship) $(COMPLETIONS) \
+	  $(if $(DEBUGDIR),$(call debug_file,$(BIN)/vellum))
 
 # A wheel for this machine's C library and every Python from 3.10 on, with the command in it.
 wheel: build $(VENV)/bin/maturin ##* the Python package, into target/wheels; needs a compiler, Cargo and Python

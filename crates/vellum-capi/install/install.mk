@@ -32,19 +32,22 @@ C_HEADERS = vellum.h vellum.hpp vellum_spdlog.hpp
 # What of the library is installed: below LIBDIR, and below INCLUDEDIR.
 C_LIBRARY = libvellum.so.$(C_VERSION)
 C_FILES = $(addprefix $(DESTDIR)$(LIBDIR)/,$(C_LIBRARY) libvellum.so.$(C_ABI) libvellum.so libvellum.a \
-  .debug/$(C_LIBRARY).debug pkgconfig/vellum.pc cmake/vellum/vellum-config.cmake \
+  pkgconfig/vellum.pc cmake/vellum/vellum-config.cmake \
   cmake/vellum/vellum-config-version.cmake) $(addprefix $(DESTDIR)$(INCLUDEDIR)/,$(C_HEADERS))
 
-# Installs the file $(1) as $(2) without its debug symbols. They go to .debug beside it, where debuggers and
-# Rust's backtraces look for them.
+# Installs the file $(1) as $(2) below DESTDIR, without its debug symbols. With DEBUGDIR=/usr/lib/debug they go
+# below that directory, where debuggers and Rust's backtraces look for them by the path of the file.
 OBJCOPY ?= objcopy
+DEBUGDIR ?=
+debug_file = $(DESTDIR)$(DEBUGDIR)$(1).debug
 define install-stripped
-	install -d $(dir $(2)).debug
-	$(OBJCOPY) --only-keep-debug --compress-debug-sections $(1) $(dir $(2)).debug/$(notdir $(2)).debug
-	chmod 644 $(dir $(2)).debug/$(notdir $(2)).debug
-	$(OBJCOPY) --strip-all --add-gnu-debuglink=$(dir $(2)).debug/$(notdir $(2)).debug $(1) $(1).stripped
-	install -m 755 $(1).stripped $(2)
-	@rm $(1).stripped
+	install -d $(dir $(DESTDIR)$(2))
+	@rm -f $(DESTDIR)$(2)
+	$(if $(DEBUGDIR),install -d $(dir $(call debug_file,$(2))))
+	$(if $(DEBUGDIR),$(OBJCOPY) --only-keep-debug --compress-debug-sections $(1) $(call debug_file,$(2)))
+	$(if $(DEBUGDIR),chmod 644 $(call debug_file,$(2)))
+	$(OBJCOPY) --strip-all $(if $(DEBUGDIR),--add-gnu-debuglink=$(call debug_file,$(2))) $(1) $(DESTDIR)$(2)
+	chmod 755 $(DESTDIR)$(2)
 endef
 
 # One after the other, so that each is optimised as a whole.
@@ -59,15 +62,16 @@ install-c: build-c ## the C library alone: headers, libvellum, pkg-config and CM
 install-c-built: ## install what C_BUILT holds, without building it
 	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/vellum
 	install -m 644 $(addprefix $(CAPI)/include/,$(C_HEADERS)) $(DESTDIR)$(INCLUDEDIR)
-	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(DESTDIR)$(LIBDIR)/$(C_LIBRARY)),\
+	$(if $(filter release,$(C_PROFILE)),$(call install-stripped,$(C_BUILT)/libvellum_capi.so,$(LIBDIR)/$(C_LIBRARY)),\
 	  install -m 755 $(C_BUILT)/libvellum_capi.so $(DESTDIR)$(LIBDIR)/$(C_LIBRARY))
 	ln -sf $(C_LIBRARY) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)
 	ln -sf libvellum.so.$(C_ABI) $(DESTDIR)$(LIBDIR)/libvellum.so
 	install -m 644 $(C_BUILT)/libvellum_capi.a $(DESTDIR)$(LIBDIR)/libvellum.a
+	$(if $(filter release,$(C_PROFILE)),$(OBJCOPY) --strip-debug $(DESTDIR)$(LIBDIR)/libvellum.a)
 	$(FILL) $(CAPI)/install/vellum.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/vellum.pc
 	@for file in vellum-config vellum-config-version; do \
 	  $(FILL) $(CAPI)/install/$$file.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/vellum/$$file.cmake || exit 1; done
 
 uninstall-c: ## take the C library away again
-	rm -f $(C_FILES)
-	@rmdir $(DESTDIR)$(LIBDIR)/cmake/vellum $(DESTDIR)$(LIBDIR)/.debug 2>/dev/null || true
+	rm -f $(C_FILES) $(if $(DEBUGDIR),$(call debug_file,$(LIBDIR)/$(C_LIBRARY)))
+	@rmdir $(DESTDIR)$(LIBDIR)/cmake/vellum 2>/dev/null || true

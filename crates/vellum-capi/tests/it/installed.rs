@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::tools::{PREFIX, have, make, prefix, root, run, scratch};
+use crate::tools::{PREFIX, built, have, make, make_with, prefix, root, run, scratch};
 
 fn files_below(root: &Path, dir: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(dir).unwrap() {
@@ -52,6 +52,52 @@ fn uninstalling_takes_away_what_was_installed_and_nothing_else() {
     files_below(root.path(), root.path(), &mut left);
     assert!(left.iter().eq(["opt/vellum/lib/libother.so"]), "{left:#?}");
     assert!(!root.path().join(PREFIX).join("lib/cmake/vellum").exists());
+}
+
+/// As a release is installed, with what the tests have built.
+fn install_stripped(root: &Path, variables: &[&str]) -> BTreeSet<String> {
+    super::tools::root();
+    let built = format!("C_BUILT={}", built().join("debug").display());
+    let variables = [&["C_PROFILE=release", built.as_str()], variables].concat();
+    make_with("install-c-built", root, &variables);
+    let mut found = BTreeSet::new();
+    files_below(root, root, &mut found);
+    found
+}
+
+fn sections(file: &Path) -> String {
+    run(Command::new("readelf").arg("-SW").arg(file))
+}
+
+#[test]
+fn what_is_installed_has_no_debug_information() {
+    if !have(&["readelf", "objcopy"]) {
+        return;
+    }
+    let root = scratch();
+    let found = install_stripped(root.path(), &[]);
+    assert!(!found.iter().any(|name| name.contains("debug")), "{found:#?}");
+    for name in ["libvellum.a", "libvellum.so"] {
+        let sections = sections(&root.path().join(PREFIX).join("lib").join(name));
+        assert!(sections.contains(".text") && !sections.contains(".debug_line"), "{name}");
+    }
+}
+
+#[test]
+fn debug_files_are_where_debuggers_look_for_them() {
+    if !have(&["readelf", "objcopy"]) {
+        return;
+    }
+    let root = scratch();
+    let debug = "usr/lib/debug/opt/vellum/lib/libvellum.so.0.1.0.debug";
+    let found = install_stripped(root.path(), &["DEBUGDIR=/usr/lib/debug"]);
+    assert!(found.contains(debug), "{found:#?}");
+    assert!(sections(&root.path().join(debug)).contains(".debug_line"));
+    let library = root.path().join(PREFIX).join("lib/libvellum.so");
+    let link = run(Command::new("readelf").arg("--string-dump=.gnu_debuglink").arg(library));
+    assert!(link.contains("libvellum.so.0.1.0.debug"), "{link}");
+    make_with("uninstall-c", root.path(), &["DEBUGDIR=/usr/lib/debug"]);
+    assert!(!root.path().join(debug).exists());
 }
 
 #[test]

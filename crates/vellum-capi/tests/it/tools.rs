@@ -60,14 +60,22 @@ pub(crate) fn root() -> &'static Path {
     ROOT.get_or_init(installed).path()
 }
 
+/// Cargo's directory to build in, in which its own one for what tests make is.
+pub(crate) fn built() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
+}
+
 /// Runs a target of the Makefile that installs below `root`, or uninstalls there.
 pub(crate) fn make(target: &str, root: &Path) {
-    // Cargo's own directory for what tests make is in the one to build in.
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    make_with(target, root, &["C_PROFILE=dev"]);
+}
+
+/// The same with other variables.
+pub(crate) fn make_with(target: &str, root: &Path, variables: &[&str]) {
     let mut make = Command::new("make");
-    make.current_dir(crate_dir().join("../..")).args([target, "C_PROFILE=dev"]);
+    make.current_dir(crate_dir().join("../..")).arg(target).args(variables);
     make.arg(format!("PREFIX=/{PREFIX}")).arg(format!("DESTDIR={}", root.display()));
-    make.env("CARGO_TARGET_DIR", built).env("CARGO", env!("CARGO"));
+    make.env("CARGO_TARGET_DIR", built()).env("CARGO", env!("CARGO"));
     for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
         make.env_remove(inherited);
     }
