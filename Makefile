@@ -8,7 +8,7 @@ SECONDS ?= 60
 TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/release
 # The optional features of the library.
-FEATURES = vellum/log,vellum/tracing,vellum/zstd
+FEATURES = vellum/log,vellum/tracing,vellum/zstd,vellum/gzip
 PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python

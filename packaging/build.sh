@@ -14,6 +14,6 @@ for command in $COMMANDS; do
 done
 
 say "building the C library for $gnu.$GLIBC"
-library=(--release --quiet --locked --package vellum-capi --lib --features zstd --target "$gnu.$GLIBC")
+library=(--release --quiet --locked --package vellum-capi --lib --features zstd,gzip --target "$gnu.$GLIBC")
 cargo-zigbuild rustc "${library[@]}" --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.0
 cargo-zigbuild rustc "${library[@]}" --crate-type staticlib

@@ -1,11 +1,11 @@
 # The library for C and C++: header, libvellum.so, libvellum.a, pkg-config and CMake files.
 # Included by the Makefile at the root. PREFIX, LIBDIR, INCLUDEDIR and DESTDIR are as usual;
-# C_FEATURES= leaves zstd out: such a library reads no compressed files; C_PROFILE=dev is for tests.
+# C_FEATURES= leaves zstd and gzip out: such a library reads no compressed files; C_PROFILE=dev is for tests.
 
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 C_PROFILE ?= release
-C_FEATURES ?= zstd
+C_FEATURES ?= zstd,gzip
 
 CAPI = crates/vellum-capi
 C_VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)

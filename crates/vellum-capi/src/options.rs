@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::time::Duration;
 
-use vellum::{Create, Fill, OnFull, OnStageFull, Options, Preallocate, Tuning};
+use vellum::{Compression, Create, Fill, OnFull, OnStageFull, Options, Preallocate, Tuning};
 
 use crate::boundary::{Failure, Outcome, guard};
 use crate::growing::{self, Growing, Place};
@@ -115,6 +115,8 @@ pub enum vellum_compress {
     VELLUM_COMPRESS_OFF = 1,
     /// With zstd, by the process that went on in a new file. Where the library is built with it.
     VELLUM_COMPRESS_ON = 2,
+    /// With gzip, the same way, for zgrep, zless and scripts that know only that.
+    VELLUM_COMPRESS_GZIP = 3,
 }
 
 /// What an append does on a full disk. For vellum_options.on_full.
@@ -400,8 +402,9 @@ fn policy(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
     if let Some(count) = wish(asked.retain_files) {
         options = options.retain_files(if count == VELLUM_ALL_FILES { u64::MAX } else { count });
     }
-    if let Some(compress) = choice(&[false, true], asked.compress, "compress")? {
-        options = options.compress(compress);
+    let compressions = [Compression::None, Compression::Zstd, Compression::Gzip];
+    if let Some(compression) = choice(&compressions, asked.compress, "compress")? {
+        options = options.compress(compression);
     }
     Ok(options)
 }

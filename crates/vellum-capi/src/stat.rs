@@ -13,7 +13,7 @@ use std::ptr;
 use std::time::Duration;
 
 use vellum::stat::Stat;
-use vellum::{Fill, Preallocate};
+use vellum::{Compression, Fill, Preallocate};
 
 use crate::boundary::{guard, guard_or, required};
 use crate::growing::{Growing, Place};
@@ -192,7 +192,7 @@ pub struct vellum_policy {
     pub retain_age_s: u64,
     /// As vellum_options.retain_files; VELLUM_ALL_FILES is no limit.
     pub retain_files: u64,
-    /// VELLUM_COMPRESS_OFF or VELLUM_COMPRESS_ON.
+    /// VELLUM_COMPRESS_OFF, VELLUM_COMPRESS_ON (zstd) or VELLUM_COMPRESS_GZIP.
     pub compress: u32,
     /// 0.
     pub reserved: u32,
@@ -334,7 +334,11 @@ pub unsafe extern "C" fn vellum_stat_policy(
             retain_bytes: stored.retain_bytes.unwrap_or(0),
             retain_age_s: seconds(stored.retain_age),
             retain_files: stored.retain_files.unwrap_or(VELLUM_ALL_FILES),
-            compress: 1 + u32::from(stored.compresses),
+            compress: match stored.compression {
+                Compression::Gzip => 3,
+                Compression::Zstd => 2,
+                _ => 1,
+            },
             reserved: 0,
         });
         Ok(VELLUM_OK)

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::{Span, SpanRelativeTo};
-use vellum::{Fill, Layout, OnFull, Preallocate};
+use vellum::{Compression, Fill, Layout, OnFull, Preallocate};
 
 /// Reads a number of bytes: `4096`, `64KiB`, `1.5GiB`, or `K`, `M`, `G`, `T` for short; `KB`, `MB`,
 /// `GB` and `TB` are powers of ten.
@@ -79,6 +79,19 @@ pub fn files(text: &str) -> Result<u64, String> {
 /// Reads `yes` or `no`.
 pub fn yes_or_no() -> impl TypedValueParser<Value = bool> {
     PossibleValuesParser::new(["yes", "no"]).map(|word| word == "yes")
+}
+
+/// Reads how closed files are compressed; `yes` is as good as `zstd`.
+pub fn compression() -> impl TypedValueParser<Value = Compression> {
+    let zstd = PossibleValue::new("zstd").alias("yes");
+    let no = PossibleValue::new("no").alias("none");
+    PossibleValuesParser::new([zstd, PossibleValue::new("gzip"), no]).map(|word| {
+        match word.as_str() {
+            "gzip" => Compression::Gzip,
+            "no" | "none" => Compression::None,
+            _ => Compression::Zstd,
+        }
+    })
 }
 
 /// Reads a layout.

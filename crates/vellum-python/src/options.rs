@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDelta, PyDict};
-use vellum::{Create, Options, Tuning};
+use vellum::{Compression, Create, Options, Tuning};
 
 use crate::error::exception;
 
@@ -116,6 +116,14 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
     })
 }
 
+/// Whether and how closed files are compressed: `True` is zstd.
+fn compression(value: &Bound<'_, PyAny>) -> PyResult<Compression> {
+    match value.extract::<bool>() {
+        Ok(compresses) => Ok(compresses.into()),
+        Err(_) => named(value),
+    }
+}
+
 fn with_policy(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
     Ok(match name {
         "rotate_bytes" => options.rotate_bytes(count(name, value)?),
@@ -124,7 +132,7 @@ fn with_policy(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResu
         "retain_bytes" => options.retain_bytes(count(name, value)?),
         "retain_age" => options.retain_age(span(name, value)?),
         "retain_files" => options.retain_files(count(name, value)?),
-        "compress" => options.compress(value.extract()?),
+        "compress" => options.compress(compression(value)?),
         _ => {
             let message = format!("Log() got an unexpected keyword argument '{name}'");
             return Err(PyTypeError::new_err(message));

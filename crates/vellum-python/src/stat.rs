@@ -154,7 +154,7 @@ fn policy<'py>(py: Python<'py>, policy: &Policy) -> Made<'py> {
         "retain_bytes": policy.retain_bytes,
         "retain_age": seconds(policy.retain_age),
         "retain_files": policy.retain_files,
-        "compress": policy.compresses,
+        "compress": policy.compression.to_string(),
     )
 }
 

@@ -64,7 +64,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use identity::{LogId, Position, WriterId};
 pub use lsn::Lsn;
 pub use options::Options;
-pub use options::choice::{Create, Fill, Layout, OnStageFull, Preallocate};
+pub use options::choice::{Compression, Create, Fill, Layout, OnStageFull, Preallocate};
 pub use options::commit_path::{CommitPath, DeviceWrite};
 pub use options::policy::OnFull;
 pub use options::tuning::Tuning;

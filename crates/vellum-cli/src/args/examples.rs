@@ -52,7 +52,7 @@ Examples:
 pub(super) const ROTATE: &str = "\
 Examples:
   vellum rotate app.log
-  vellum rotate app.log && gzip -k \"$(ls app.log.d/*.log | tail -n 2 | head -n 1)\"";
+  vellum rotate app.log && gzip \"$(ls app.log.d/*.log | tail -n 2 | head -n 1)\"";
 
 pub(super) const STAT: &str = "\
 Examples:

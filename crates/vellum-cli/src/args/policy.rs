@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use vellum::OnFull;
+use vellum::{Compression, OnFull};
 
 use super::values;
 
@@ -30,10 +30,10 @@ pub(crate) struct PolicyArgs {
     /// Keep so many files beside the current one, or all
     #[arg(long, value_name = "COUNT", value_parser = values::files)]
     pub(crate) retain_files: Option<u64>,
-    /// Compress files with zstd when the log has gone on in a new one
-    #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
-    pub(crate) compress: Option<bool>,
+    /// Compress files when the log has gone on in a new one: zstd where nothing else is said
+    #[arg(long, value_name = "zstd|gzip|no", value_parser = values::compression())]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
+    pub(crate) compress: Option<Compression>,
     /// What to do with a record when the disk is full: stop, wait for space, or drop it and have
     /// the log say so later (this process alone, not stored) [default: error]
     #[arg(long, value_name = "WHAT", value_parser = values::on_full())]

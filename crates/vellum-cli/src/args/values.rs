@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use vellum::Lsn;
 
 pub(super) use vellum_command::values::{
-    bytes, files, fill, layout, millis, on_full, preallocate, short_span, span, yes_or_no,
+    bytes, compression, files, fill, layout, millis, on_full, preallocate, short_span, span,
 };
 
 /// Reads a share, with or without its sign.

@@ -48,7 +48,7 @@ const DEEDS: [(&str, Deed); 5] = [
         file.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
     }),
     ("packed", |file| {
-        let packed = file.with_extension("log.gz");
+        let packed = file.with_extension("log.xz");
         fs::rename(file, packed).unwrap();
     }),
 ];
@@ -77,7 +77,7 @@ fn readers_say_what_is_missing_and_go_on() {
         assert_eq!(ran.stderr.lines().count(), 1, "{name}: {}", ran.stderr);
         for part in [number, "up to 8", "bytes are missing, from between 20", "restore it"] {
             let is_packed = name == "packed" && part == "restore it";
-            let part = if is_packed { ".log.gz may be it: unpack it" } else { part };
+            let part = if is_packed { ".log.xz may be it: unpack it" } else { part };
             assert!(ran.stderr.contains(part), "{name}: {part} in {}", ran.stderr);
         }
         assert!(ran.text() == expected, "{name}");

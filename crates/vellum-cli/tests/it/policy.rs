@@ -16,7 +16,7 @@ fn what_is_said_stays_with_the_log_and_the_rest_stays_as_it_was() {
     let expected = json!({
         "rotate_bytes": 16384, "rotate_every_seconds": 86_400, "rotate_offset_seconds": 79_200,
         "retain_bytes": 1 << 30, "retain_age_seconds": 2_592_000, "retain_files": 9,
-        "compress": false,
+        "compress": "none",
     });
     assert_eq!(place.stat()["policy"], expected);
     let text = place.run("stat", &[], b"").good();
@@ -94,23 +94,24 @@ fn a_framed_log_keeps_so_many_bytes() {
 #[test]
 fn compress_is_a_flag_that_may_have_a_value() {
     let place = Place::new();
-    let is_compressing = |options: &[&str]| {
+    let compression = |options: &[&str]| {
         place.run("append", &[&["--layout", "text"], options].concat(), b"").good();
-        place.stat()["policy"]["compress"].as_bool()
+        place.stat()["policy"]["compress"].clone()
     };
     for (options, expected) in [
-        (&["--compress"][..], true),
-        (&["--compress=no"], false),
-        (&["--compress=yes"], true),
-        (&["--compress=no"], false),
-        (&["--compress", "--retain-files", "9"], true),
-        (&["--compress=no", "--"], false),
+        (&["--compress"][..], "zstd"),
+        (&["--compress=no"], "none"),
+        (&["--compress=yes"], "zstd"),
+        (&["--compress=gzip"], "gzip"),
+        (&["--compress=no"], "none"),
+        (&["--compress", "--retain-files", "9"], "zstd"),
+        (&["--compress=no", "--"], "none"),
     ] {
-        assert_eq!(is_compressing(options), Some(expected), "{options:?}");
+        assert_eq!(compression(options), expected, "{options:?}");
     }
     let log = place.log();
     run(&["append", log.to_str().unwrap(), "--compress"], b"").good();
-    assert_eq!(place.stat()["policy"]["compress"], true);
+    assert_eq!(place.stat()["policy"]["compress"], "zstd");
     assert_eq!(place.run("append", &["--compress=maybe"], b"").code, 2);
 }
 

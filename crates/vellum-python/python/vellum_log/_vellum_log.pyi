@@ -124,7 +124,7 @@ class Log:
         retain_bytes: int | None = None,
         retain_age: float | timedelta | None = None,
         retain_files: int | None = None,
-        compress: bool | None = None,
+        compress: bool | Literal["zstd", "gzip", "none"] | None = None,
         create: bool = True,
         create_new: bool = False,
         read_only: bool = False,

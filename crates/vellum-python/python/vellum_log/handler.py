@@ -47,7 +47,7 @@ class VellumHandler(logging.Handler):
     - `when`, `interval`, `utc`, `atTime`: moments at which the log goes on in a new file.
     - `retain_bytes`, `retain_age` (seconds or timedelta): the oldest files go when all together are
       larger, or when they are older; 0 is no limit.
-    - `compress`: whether closed files are compressed with zstd.
+    - `compress`: closed files are compressed with "zstd", which `True` means too, or "gzip".
 
     Of this handler alone:
 
@@ -83,7 +83,7 @@ class VellumHandler(logging.Handler):
         atTime: datetime.time | None = None,
         retain_bytes: int | None = None,
         retain_age: float | datetime.timedelta | None = None,
-        compress: bool | None = None,
+        compress: bool | Literal["zstd", "gzip", "none"] | None = None,
         on_full: Literal["error", "block", "drop"] | None = None,
         commit_on: int | str | None = None,
         fill: Literal["pwrite", "mapped"] | None = None,

@@ -86,7 +86,7 @@ class Policy(TypedDict):
     retain_bytes: int | None
     retain_age: int | None
     retain_files: int | None
-    compress: bool
+    compress: Literal["none", "zstd", "gzip"]
 
 
 class RemovedFiles(TypedDict):

@@ -8,6 +8,7 @@ pub(crate) mod control;
 pub(crate) mod cursor;
 pub(crate) mod envelope;
 pub(crate) mod frame;
+pub(crate) mod gzip;
 pub(crate) mod identity;
 pub(crate) mod layout;
 pub(crate) mod policy;

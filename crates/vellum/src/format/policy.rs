@@ -16,7 +16,8 @@ struct PolicyBlock {
     magic: [u8; 8],
     /// CRC32C of the block with this field zero.
     check: U32,
-    compresses: U32,
+    /// 0 for none, 1 for zstd, 2 for gzip.
+    compression: U32,
     /// The others of `Policy::to_numbers`.
     numbers: [U64; 6],
 }
@@ -26,11 +27,11 @@ const _: () = assert!(size_of::<PolicyBlock>() == 64);
 impl Policy {
     /// The block as it stands in the file.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let [numbers @ .., _] = self.to_numbers();
+        let [numbers @ .., compression] = self.to_numbers();
         let mut block = PolicyBlock {
             magic: MAGIC,
             check: U32::ZERO,
-            compresses: U32::new(self.compresses.into()),
+            compression: U32::new(compression as u32),
             numbers: numbers.map(U64::new),
         };
         block.check = U32::new(crc32c::crc32c(block.as_bytes()));
@@ -46,8 +47,8 @@ impl Policy {
             return None;
         }
         let [bytes, every, offset, retained, age, files] = block.numbers.map(U64::get);
-        let compresses = block.compresses.get().into();
-        Some(Policy::from_numbers([bytes, every, offset, retained, age, files, compresses]))
+        let compression = block.compression.get().into();
+        Some(Policy::from_numbers([bytes, every, offset, retained, age, files, compression]))
     }
 }
 
@@ -56,6 +57,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::Compression;
 
     #[test]
     fn a_policy_comes_back_as_it_was_written_and_a_damaged_one_not_at_all() {
@@ -63,7 +65,7 @@ mod tests {
             rotate_bytes: Some(1 << 20),
             rotate_every: Some(Duration::from_secs(3600)),
             retain_files: Some(0),
-            compresses: true,
+            compression: Compression::Gzip,
             ..Policy::default()
         };
         for policy in [policy, Policy::default()] {

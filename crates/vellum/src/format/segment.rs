@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::VERSION;
 use super::utc::{parse_stamp, stamp};
-use crate::Lsn;
+use crate::{Compression, Lsn};
 
 /// Room for the header of a framed segment: a block of any common device.
 pub(crate) const HEADER_LEN: u64 = 4096;
@@ -23,8 +23,10 @@ const SEGMENT_SUFFIX: &str = ".seg";
 const TEXT_SUFFIX: &str = ".log";
 /// What stands before that in the name of a file that only continues the one before it.
 const CONTINUATION_MARK: &str = "-more";
-/// What a compressed file has behind the name that it had before.
-pub(crate) const COMPRESSED_SUFFIX: &str = ".zst";
+/// What files that zstd has compressed have behind the name that they had before.
+const ZSTD_SUFFIX: &str = ".zst";
+/// The same of gzip.
+const GZIP_SUFFIX: &str = ".gz";
 
 /// How the file of the framed segment that starts at `first` is called.
 pub(crate) fn file_name(first: Lsn) -> String {
@@ -58,18 +60,38 @@ pub(crate) struct FileName {
     pub(crate) time: Option<u64>,
     /// Whether it continues the file before it.
     pub(crate) is_continuation: bool,
-    pub(crate) is_compressed: bool,
+    /// How it was compressed.
+    pub(crate) compression: Compression,
+}
+
+/// The name that a file had before it was compressed, and how it was.
+pub(crate) fn before_compression(name: &str) -> (&str, Compression) {
+    if let Some(plain) = name.strip_suffix(ZSTD_SUFFIX) {
+        return (plain, Compression::Zstd);
+    }
+    match name.strip_suffix(GZIP_SUFFIX) {
+        Some(plain) => (plain, Compression::Gzip),
+        None => (name, Compression::None),
+    }
+}
+
+/// What the file at `path` is called when it is compressed.
+pub(crate) fn compressed_path(path: &Path, compression: Compression) -> PathBuf {
+    let mut compressed = path.as_os_str().to_owned();
+    compressed.push(match compression {
+        Compression::None => "",
+        Compression::Zstd => ZSTD_SUFFIX,
+        Compression::Gzip => GZIP_SUFFIX,
+    });
+    compressed.into()
 }
 
 /// Reads the name of a segment file, if it is one.
 pub(crate) fn parse_file_name(name: &str) -> Option<FileName> {
-    let (plain, is_compressed) = match name.strip_suffix(COMPRESSED_SUFFIX) {
-        Some(plain) => (plain, true),
-        None => (name, false),
-    };
+    let (plain, compression) = before_compression(name);
     if let Some(digits) = plain.strip_suffix(SEGMENT_SUFFIX) {
         let first = parse_first(digits)?;
-        return Some(FileName { first, time: None, is_continuation: false, is_compressed });
+        return Some(FileName { first, time: None, is_continuation: false, compression });
     }
     let (time, rest) = plain.strip_suffix(TEXT_SUFFIX)?.split_once('-')?;
     let time = Some(parse_stamp(time)?);
@@ -77,7 +99,7 @@ pub(crate) fn parse_file_name(name: &str) -> Option<FileName> {
         Some(digits) => (digits, true),
         None => (rest, false),
     };
-    Some(FileName { first: parse_first(digits)?, time, is_continuation, is_compressed })
+    Some(FileName { first: parse_first(digits)?, time, is_continuation, compression })
 }
 
 fn parse_first(digits: &str) -> Option<Lsn> {
@@ -183,19 +205,21 @@ mod tests {
     #[test]
     fn names_go_both_ways_and_others_are_not_segments() {
         let first = Lsn::new(0x400_0000);
-        let (time, is_continuation, is_compressed) = (None, false, false);
+        let (time, is_continuation, compression) = (None, false, Compression::None);
         assert_eq!(file_name(first), "0000000004000000.seg");
-        let name = FileName { first, time, is_continuation, is_compressed };
+        let name = FileName { first, time, is_continuation, compression };
         assert_eq!(parse_file_name("0000000004000000.seg"), Some(name));
         let text_name = |is_continuation| text_file_name(1_795_312_643, first, is_continuation);
         assert_eq!(text_name(false), "20261122T015723Z-0000000004000000.log");
         assert_eq!(text_name(true), "20261122T015723Z-0000000004000000-more.log");
         let name = FileName { time: Some(1_795_312_643), ..name };
         assert_eq!(parse_file_name("20261122T015723Z-0000000004000000.log"), Some(name));
-        let name = FileName { is_compressed: true, ..name };
+        let name = FileName { compression: Compression::Zstd, ..name };
         assert_eq!(parse_file_name("20261122T015723Z-0000000004000000.log.zst"), Some(name));
         let name = FileName { is_continuation: true, ..name };
         assert_eq!(parse_file_name("20261122T015723Z-0000000004000000-more.log.zst"), Some(name));
+        let name = FileName { compression: Compression::Gzip, ..name };
+        assert_eq!(parse_file_name("20261122T015723Z-0000000004000000-more.log.gz"), Some(name));
         for name in [
             "control",
             "current",
@@ -211,7 +235,6 @@ mod tests {
             "20261122T015723Z-0000000004000000-less.log",
             "0000000004000000-more.seg",
             "20261322T015723Z-0000000004000000.log",
-            "20261122T015723Z-0000000004000000.log.gz",
             "20261122T015723Z-0000000004000000.log.zst.new",
         ] {
             assert_eq!(parse_file_name(name), None, "{name}");

@@ -63,6 +63,37 @@ pub enum Fill {
     Staged,
 }
 
+/// How closed files of a text log are compressed: [`Options::compress`](crate::Options::compress).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compression {
+    /// They stay as they are.
+    #[default]
+    None,
+    /// To `.log.zst`: smaller and faster than gzip. Needs the feature `zstd`.
+    Zstd,
+    /// To `.log.gz`, for `zgrep`, `zless` and scripts that know only these. Needs the feature
+    /// `gzip`.
+    Gzip,
+}
+
+impl Compression {
+    /// Whether this build of the library can compress so, and read what is compressed so.
+    pub(crate) fn is_built(self) -> bool {
+        match self {
+            Compression::None => true,
+            Compression::Zstd => cfg!(feature = "zstd"),
+            Compression::Gzip => cfg!(feature = "gzip"),
+        }
+    }
+}
+
+impl From<bool> for Compression {
+    fn from(compresses: bool) -> Compression {
+        if compresses { Compression::Zstd } else { Compression::None }
+    }
+}
+
 /// Whether opening makes a log, or takes one that is there:
 /// [`Options::create`](crate::Options::create).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,5 +157,6 @@ named!(
     Zeros = "zeros",
     Recycle = "recycle"
 );
+named!(Compression, "compression", None = "none", Zstd = "zstd", Gzip = "gzip");
 named!(OnStageFull, "answer to a full stage", Commit = "commit", Error = "error");
 named!(Fill, "way to fill", Mapped = "mapped", Pwrite = "pwrite", Staged = "staged");

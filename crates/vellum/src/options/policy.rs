@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::options::choice::named;
+use crate::options::choice::{Compression, named};
 use crate::options::limits::invalid;
 use crate::{Error, ErrorKind, Result};
 
@@ -50,7 +50,7 @@ pub struct Policy {
     /// [`Options::retain_files`](crate::Options::retain_files).
     pub retain_files: Option<u64>,
     /// [`Options::compress`](crate::Options::compress).
-    pub compresses: bool,
+    pub compression: Compression,
 }
 
 /// Stands for "no limit" where a policy is stored.
@@ -70,14 +70,14 @@ impl Policy {
             limit(self.retain_bytes),
             span(self.retain_age),
             limit(self.retain_files),
-            self.compresses.into(),
+            self.compression as u64,
         ]
     }
 
     pub(crate) fn from_numbers(numbers: [u64; NUMBER_COUNT]) -> Policy {
         let limit = |number: u64| Some(number).filter(|limit| *limit != NONE);
         let span = |number: u64| limit(number).map(Duration::from_secs);
-        let [rotate_bytes, every, offset, retain_bytes, age, retain_files, compresses] = numbers;
+        let [rotate_bytes, every, offset, retain_bytes, age, retain_files, compression] = numbers;
         Policy {
             rotate_bytes: limit(rotate_bytes),
             rotate_every: span(every),
@@ -85,7 +85,11 @@ impl Policy {
             retain_bytes: limit(retain_bytes),
             retain_age: span(age),
             retain_files: limit(retain_files),
-            compresses: compresses != 0,
+            compression: match compression {
+                0 => Compression::None,
+                2 => Compression::Gzip,
+                _ => Compression::Zstd,
+            },
         }
     }
 }
@@ -99,7 +103,7 @@ pub(crate) struct PolicyUpdate {
     pub(crate) retain_bytes: Option<u64>,
     pub(crate) retain_age: Option<Duration>,
     pub(crate) retain_files: Option<u64>,
-    pub(crate) compresses: Option<bool>,
+    pub(crate) compression: Option<Compression>,
 }
 
 impl PolicyUpdate {
@@ -112,7 +116,7 @@ impl PolicyUpdate {
             retain_bytes: policy.retain_bytes,
             retain_age: policy.retain_age,
             retain_files: policy.retain_files,
-            compresses: Some(policy.compresses),
+            compression: Some(policy.compression),
         }
     }
 
@@ -135,7 +139,7 @@ impl PolicyUpdate {
             ("retain_bytes", self.retain_bytes.is_some()),
             ("retain_age", self.retain_age.is_some()),
             ("retain_files", self.retain_files.is_some()),
-            ("compress", self.compresses.is_some()),
+            ("compress", self.compression.is_some()),
         ];
         said.into_iter().filter(|(_, is_said)| *is_said).map(|(name, _)| name).collect()
     }
@@ -161,7 +165,7 @@ impl PolicyUpdate {
             retain_files: self
                 .retain_files
                 .map_or(stored.retain_files, |count| (count != u64::MAX).then_some(count)),
-            compresses: self.compresses.unwrap_or(stored.compresses),
+            compression: self.compression.unwrap_or(stored.compression),
         }
     }
 
@@ -172,10 +176,11 @@ impl PolicyUpdate {
                 return Err(invalid(format!("\0{what}\0 of {span:?} is less than a second")));
             }
         }
-        if self.compresses == Some(true) && !cfg!(feature = "zstd") {
-            return Err(invalid(
-                "this build of Vellum cannot \0compress\0; build it with the feature `zstd`",
-            ));
+        if let Some(compression) = self.compression.filter(|compression| !compression.is_built()) {
+            return Err(invalid(format!(
+                "this build of Vellum cannot \0compress\0 with {compression}; build it with the \
+                 feature `{compression}`"
+            )));
         }
         Ok(())
     }

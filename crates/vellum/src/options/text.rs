@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::Result;
 use crate::options::Options;
-use crate::options::choice::Layout;
+use crate::options::choice::{Compression, Layout};
 use crate::options::limits::{CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, invalid};
 use crate::options::policy::OnFull;
 
@@ -89,10 +89,11 @@ impl Options {
         self
     }
 
-    /// Whether closed files of a text log are compressed with zstd, by the process that went on in
-    /// the new one. Default for a new log: no. Needs the feature `zstd`.
-    pub fn compress(mut self, compress: bool) -> Options {
-        self.policy.compresses = Some(compress);
+    /// Whether and how closed files of a text log are compressed, by the process that went on in the
+    /// new one: a [`Compression`], or `true` for zstd. Default for a new log: no. Files that are
+    /// compressed already stay so, whichever way it was; all are read.
+    pub fn compress(mut self, compression: impl Into<Compression>) -> Options {
+        self.policy.compression = Some(compression.into());
         self
     }
 

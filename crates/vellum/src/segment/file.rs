@@ -13,13 +13,14 @@ use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
 use crate::format::control::Geometry;
-use crate::format::segment::{COMPRESSED_SUFFIX, path};
+use crate::format::segment::path;
 use crate::segment::mapped_end::MappedEnd;
+use crate::segment::packed;
 use crate::segment::stage::Stage;
 use crate::segment::target::Target;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
-use crate::{DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
+use crate::{Compression, DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
 
 /// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
 const POPULATE_BYTES: usize = 256 << 10;
@@ -270,9 +271,9 @@ impl ReadSegment {
         first: Lsn,
     ) -> Result<ReadSegment> {
         let fd = dir.open_shared(&path).map_err(|errno| not_opened(errno, &path, first))?;
-        let fd = match is_compressed(&path) {
-            true => decompressed(fd, &path, geometry.segment_capacity)?,
-            false => fd,
+        let fd = match packed::compression_of(&path) {
+            Compression::None => fd,
+            compression => packed::unpack(fd, &path, compression, geometry.segment_capacity)?,
         };
         // Where there are no locks, readers notice by `begin` that a file was used again.
         let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
@@ -338,55 +339,6 @@ impl ReadSegment {
     }
 }
 
-fn is_compressed(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(COMPRESSED_SUFFIX.as_bytes())
-}
-
-/// The text of a compressed segment, in memory: no more than a segment holds.
-/// What zstd returns where it found no memory: `ZSTD_error_memory_allocation` in `zstd_errors.h`.
-#[cfg(feature = "zstd")]
-const OUT_OF_MEMORY: usize = 64_usize.wrapping_neg();
-
-#[cfg(feature = "zstd")]
-fn decompressed(fd: OwnedFd, path: &Path, capacity: u64) -> Result<OwnedFd> {
-    use std::io::Read;
-
-    use zstd::zstd_safe::DCtx;
-
-    use crate::sys::descriptor::above_standard;
-
-    let flags = rustix::fs::MemfdFlags::CLOEXEC;
-    let memory = above_standard(|| rustix::fs::memfd_create("vellum-segment", flags))
-        .or_os("find memory to decompress", path)?;
-    let mut target = sys::file::Stream::new(&memory);
-    // What creates a context by itself panics where there is no memory for one.
-    let mut context =
-        DCtx::try_create().ok_or(Errno::NOMEM).or_os("find memory to decompress", path)?;
-    let file = std::io::BufReader::with_capacity(DCtx::in_size(), std::fs::File::from(fd));
-    let text = zstd::stream::read::Decoder::with_context(file, &mut context);
-    let copied = std::io::copy(&mut text.take(capacity + 1), &mut target);
-    copied.map_err(|error| {
-        if error.to_string() == zstd::zstd_safe::get_error_name(OUT_OF_MEMORY) {
-            return Error::os(Errno::NOMEM, "decompress the segment", path);
-        }
-        if let Some(errno @ (Errno::FBIG | Errno::NOMEM | Errno::NOSPC | Errno::IO)) =
-            Errno::from_io_error(&error)
-        {
-            return Error::os(errno, "decompress the segment", path);
-        }
-        let message = format!("the compressed segment cannot be read: {error}");
-        Error::new(ErrorKind::Corrupt, message).at_path(path)
-    })?;
-    Ok(memory)
-}
-
-#[cfg(not(feature = "zstd"))]
-fn decompressed(_: OwnedFd, path: &Path, _: u64) -> Result<OwnedFd> {
-    let message = "the segment is compressed, and this build of Vellum cannot decompress; build it \
-                   with the feature `zstd`";
-    Err(Error::new(ErrorKind::Unsupported, message).at_path(path))
-}
-
 /// Whether nobody reads the segment file at `path`, so that it may be used again.
 pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
     let is_locked = || -> io::Result<bool> {
@@ -413,16 +365,5 @@ fn not_opened(errno: Errno, path: &Path, first: Lsn) -> Error {
             Error::new(ErrorKind::Corrupt, message).at_path(path).at_lsn(first)
         }
         errno => Error::os(errno, "open the segment", path),
-    }
-}
-
-#[cfg(all(test, feature = "zstd"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_code_for_want_of_memory_is_that_of_zstd() {
-        let name = zstd::zstd_safe::get_error_name(OUT_OF_MEMORY);
-        assert!(name.contains("not enough memory"), "{name}");
     }
 }

@@ -9,10 +9,10 @@ use rustix::io::Errno;
 
 use super::names;
 use crate::error::OsResult;
-use crate::format::segment::{COMPRESSED_SUFFIX, parse_file_name, path, text_file_pattern};
-use crate::format::zstd;
+use crate::format::segment::{compressed_path, parse_file_name, path, text_file_pattern};
+use crate::format::{gzip, zstd};
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Compression, Error, ErrorKind, Layout, Lsn, Result};
 
 /// A segment file.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct SegmentFile {
     pub(crate) time: Option<u64>,
     /// Whether it continues the file before it, which was full.
     pub(crate) is_continuation: bool,
-    pub(crate) is_compressed: bool,
+    pub(crate) compression: Compression,
     pub(crate) path: PathBuf,
     /// What it was compressed from, where that is still there.
     pub(crate) plain: Option<PathBuf>,
@@ -66,14 +66,15 @@ impl Listing {
         let parse = |name: String| {
             let parsed = parse_file_name(&name)?;
             let (first, time) = (parsed.first, parsed.time);
-            let (is_continuation, is_compressed) = (parsed.is_continuation, parsed.is_compressed);
+            let (is_continuation, compression) = (parsed.is_continuation, parsed.compression);
             let path = dir.join(name);
-            Some(SegmentFile { first, time, is_continuation, is_compressed, path, plain: None })
+            Some(SegmentFile { first, time, is_continuation, compression, path, plain: None })
         };
         let mut files: Vec<SegmentFile> = names(dir)?.into_iter().filter_map(parse).collect();
-        files.sort_unstable_by_key(|file| (file.first, !file.is_compressed, Reverse(file.time)));
+        files.sort_unstable_by_key(|file| (file.first, !file.is_compressed(), Reverse(file.time)));
         files.dedup_by(|file, kept| {
-            if file.first == kept.first && compressed_path(&file.path) == kept.path {
+            let is_plain = !file.is_compressed();
+            if is_plain && compressed_path(&file.path, kept.compression) == kept.path {
                 kept.plain = Some(std::mem::take(&mut file.path));
             }
             file.first == kept.first
@@ -111,22 +112,34 @@ impl Listing {
 }
 
 impl SegmentFile {
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.compression != Compression::None
+    }
+
     /// Bytes of text in a compressed file; `None` for one that is not compressed.
     pub(crate) fn content_len(&self, dir: &Dir) -> Result<Option<u64>> {
-        if !self.is_compressed {
+        if !self.is_compressed() {
             return Ok(None);
         }
-        let mut header = [0; zstd::HEADER_LEN_MAX];
-        let mut read = || -> rustix::io::Result<usize> {
-            let fd = dir.open_file(&self.path, OFlags::RDONLY)?;
-            sys::file::read_up_to_at(&fd, &mut header, 0)
-        };
-        let count = read().or_os("read the compressed segment", &self.path)?;
-        let len = zstd::content_len(&header[..count]).ok_or_else(|| {
+        let told = self.told_len(dir).or_os("read the compressed segment", &self.path)?;
+        told.map(Some).ok_or_else(|| {
             let message = "the compressed segment does not tell how long it was";
             Error::new(ErrorKind::Corrupt, message).at_path(&self.path)
-        })?;
-        Ok(Some(len))
+        })
+    }
+
+    /// The length that the compressed file tells: zstd at its beginning, gzip at its end.
+    fn told_len(&self, dir: &Dir) -> rustix::io::Result<Option<u64>> {
+        let fd = dir.open_file(&self.path, OFlags::RDONLY)?;
+        let mut header = [0; zstd::HEADER_LEN_MAX];
+        let count = sys::file::read_up_to_at(&fd, &mut header, 0)?;
+        if self.compression == Compression::Zstd {
+            return Ok(zstd::content_len(&header[..count]));
+        }
+        let mut trailer = [0; gzip::TRAILER_LEN];
+        let end = sys::file::len(&fd)?.saturating_sub(trailer.len() as u64);
+        sys::file::read_up_to_at(&fd, &mut trailer, end)?;
+        Ok(gzip::content_len(&header[..count], trailer))
     }
 
     /// Bytes of text in the file, compressed or not.
@@ -158,13 +171,6 @@ pub(crate) fn remove_all<'a>(
     let answers: Vec<Result<()>> = files.into_iter().map(|file| file.remove(dir)).collect();
     let count = answers.iter().filter(|answer| answer.is_ok()).count();
     (count, answers.into_iter().collect())
-}
-
-/// What the file at `path` is called when it is compressed.
-pub(crate) fn compressed_path(path: &Path) -> PathBuf {
-    let mut compressed = path.as_os_str().to_owned();
-    compressed.push(COMPRESSED_SUFFIX);
-    compressed.into()
 }
 
 /// Removes a file, if it is there.

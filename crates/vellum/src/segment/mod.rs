@@ -4,6 +4,7 @@ pub(crate) mod file;
 pub(crate) mod listing;
 pub(crate) mod mapped_end;
 pub(crate) mod pace;
+pub(crate) mod packed;
 pub(crate) mod pieces;
 pub(crate) mod prepare;
 pub(crate) mod rights;

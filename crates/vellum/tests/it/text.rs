@@ -1,7 +1,7 @@
 //! The files of text logs: their names, when the next one begins, and who decides that.
 
 mod clocks;
-#[cfg(feature = "zstd")]
+#[cfg(all(feature = "zstd", feature = "gzip"))]
 mod compression;
 mod follow;
 mod gaps;

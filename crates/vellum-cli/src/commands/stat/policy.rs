@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use vellum::Layout;
 use vellum::stat::{Policy, RemovedFiles, RemovedStat, Stat};
+use vellum::{Compression, Layout};
 
 use crate::table::{bytes, count};
 
@@ -17,7 +17,8 @@ pub(super) struct JsonPolicy {
     retain_bytes: Option<u64>,
     retain_age_seconds: Option<u64>,
     retain_files: Option<u64>,
-    compress: bool,
+    /// `none`, `zstd` or `gzip`.
+    compress: String,
 }
 
 impl From<&Policy> for JsonPolicy {
@@ -29,7 +30,7 @@ impl From<&Policy> for JsonPolicy {
             retain_bytes: policy.retain_bytes,
             retain_age_seconds: policy.retain_age.map(|span| span.as_secs()),
             retain_files: policy.retain_files,
-            compress: policy.compresses,
+            compress: policy.compression.to_string(),
         }
     }
 }
@@ -69,8 +70,8 @@ fn rotates(stat: &Stat) -> String {
     if parts.is_empty() {
         parts.push("when it is asked to".into());
     }
-    if policy.compresses {
-        parts.push("and compresses what it has left".into());
+    if policy.compression != Compression::None {
+        parts.push(format!("and compresses what it has left with {}", policy.compression));
     }
     parts.join(", ")
 }

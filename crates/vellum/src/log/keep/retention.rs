@@ -2,12 +2,12 @@
 //!
 //! **If the process dies here**: the next one does it again.
 
-use crate::Layout;
 use crate::log::append::Appender;
 use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::text::TextWriter;
 use crate::log::state::writer::Writer;
 use crate::options::policy::Policy;
+use crate::{Compression, Layout};
 
 impl Policy {
     /// Whether files are ever removed.
@@ -20,9 +20,9 @@ impl Policy {
 #[cold]
 pub(crate) fn tidy(writer: Writer<'_>) {
     apply(writer);
-    #[cfg(feature = "zstd")]
-    if writer.core.words().files.policy.load().unwrap_or_default().compresses {
-        let _ = TextWriter::of(writer).compress_closed();
+    let policy = writer.core.words().files.policy.load().unwrap_or_default();
+    if policy.compression != Compression::None {
+        let _ = TextWriter::of(writer).compress_closed(policy.compression);
     }
 }
 

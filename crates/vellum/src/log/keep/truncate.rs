@@ -118,7 +118,7 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
 /// Refuses to cut a file that has been compressed.
 fn check_plain(core: &Core, from: Lsn) -> Result<()> {
     let listing = Listing::read(&core.dir)?;
-    let Some(file) = listing.get(core.segment_of(from)).filter(|file| file.is_compressed) else {
+    let Some(file) = listing.get(core.segment_of(from)).filter(|file| file.is_compressed()) else {
         return Ok(());
     };
     let message = "cannot truncate the log inside of a compressed file; decompress it first";

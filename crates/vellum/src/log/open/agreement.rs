@@ -50,7 +50,7 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
         let is_used = match core.geometry.layout {
             // Records follow one another, so the first tells of all.
             Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end))?,
-            Layout::Text => file.is_compressed || has_text(&files, file.first, from)?,
+            Layout::Text => file.is_compressed() || has_text(&files, file.first, from)?,
         };
         if is_used {
             return Ok(true);
@@ -216,7 +216,7 @@ fn is_text(core: &Core, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool
     let listing = Arc::new(Listing::read(&core.dir)?);
     let last = core.segment_of(Lsn::new(tail.get() - 1));
     let is_asked = |first: Lsn| core.segment_end(first) > base && first <= last;
-    for file in listing.files.iter().filter(|file| is_asked(file.first) && !file.is_compressed) {
+    for file in listing.files.iter().filter(|file| is_asked(file.first) && !file.is_compressed()) {
         let segment = open_file(core, &mut Arc::clone(&listing), file.first)?;
         let end = match file.first == last {
             true => tail,

@@ -211,7 +211,6 @@ fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     TextWriter::of(core.writer()?).check_link();
     pad::repair_with_space(core.writer()?)?;
     poison::check(core)?;
-    #[cfg(feature = "zstd")]
     text::TextLog::of(core).remove_unfinished_compression();
     retention::tidy(core.writer()?);
     // Perhaps somebody has made space, and that is why this process was started.

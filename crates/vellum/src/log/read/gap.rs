@@ -189,7 +189,7 @@ fn times(
         Some(own) => own.time.map(at),
         None => listing.files.iter().rfind(|file| file.first < first).and_then(|file| {
             let changed = changed(core, file).filter(|_| file.time.is_some());
-            changed.filter(|_| !file.is_compressed).or_else(|| file.time.map(at))
+            changed.filter(|_| !file.is_compressed()).or_else(|| file.time.map(at))
         }),
     };
     (after.map(|after| before.map_or(after, |before| after.min(before))), before)
@@ -203,7 +203,7 @@ fn changed(core: &Core, file: &SegmentFile) -> Option<SystemTime> {
 
 /// Where a closed text file ends too early, and how that shows.
 fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn, String)> {
-    if !core.geometry.layout.ends_with_records() || file.is_compressed {
+    if !core.geometry.layout.ends_with_records() || file.is_compressed() {
         return None;
     }
     let len = u64::try_from(core.dir.stat(&file.path).ok()?.st_size).ok()?;

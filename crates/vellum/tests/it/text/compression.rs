@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use vellum::{ErrorKind, Lsn, Options, Tuning};
+use vellum::{Compression, ErrorKind, Lsn, Options, Tuning};
 
 use super::{append_lines, line, rotating};
 use crate::support::{FILLS, assert_sound, payloads, place, scratch, segment_files, skip};
@@ -11,17 +11,17 @@ use crate::support::{FILLS, assert_sound, payloads, place, scratch, segment_file
 fn compressed_files(log: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
-        entries.filter(|path| path.extension().is_some_and(|e| e == "zst")).collect();
+        entries.filter(|p| p.extension().is_some_and(|e| e == "zst" || e == "gz")).collect();
     files.sort();
     files
 }
 
 #[test]
 fn closed_files_are_compressed_and_read_as_if_they_were_not() {
-    for fill in FILLS {
+    for (fill, compression) in FILLS.into_iter().zip([Compression::Zstd, Compression::Gzip]) {
         let dir = scratch();
         let log = rotating(10_000)
-            .compress(true)
+            .compress(compression)
             .tuning(Tuning::new().fill(fill))
             .open(place(&dir))
             .unwrap();
@@ -87,46 +87,96 @@ fn what_is_kept_is_counted_as_it_lies_on_the_disk() {
 
 #[test]
 fn a_reader_follows_from_compressed_files_to_the_newest() {
-    let dir = scratch();
-    let log = rotating(1000).compress(true).open(place(&dir)).unwrap();
-    append_lines(&log, 0..5, 100);
-    let mut reader = log.reader(Lsn::ZERO).unwrap();
-    for number in 0..100 {
-        assert_eq!(reader.next().unwrap().unwrap().payload, line(number, 100));
-        append_lines(&log, number + 5..number + 6, 100);
+    for compression in [Compression::Zstd, Compression::Gzip] {
+        let dir = scratch();
+        let log = rotating(1000).compress(compression).open(place(&dir)).unwrap();
+        append_lines(&log, 0..5, 100);
+        let mut reader = log.reader(Lsn::ZERO).unwrap();
+        for number in 0..100 {
+            assert_eq!(reader.next().unwrap().unwrap().payload, line(number, 100));
+            append_lines(&log, number + 5..number + 6, 100);
+        }
     }
 }
 
 #[test]
-fn a_compressed_file_that_is_damaged_is_an_error_and_truncation_there_is_refused() {
+fn a_log_has_files_of_each_kind_and_the_newest_wish_counts() {
     let dir = scratch();
-    let log = rotating(1000).compress(true).open(place(&dir)).unwrap();
-    append_lines(&log, 0..35, 100);
-    let begin = log.begin();
-    assert_eq!(log.truncate(begin).unwrap_err().kind(), ErrorKind::Unsupported);
-    let file = &compressed_files(&place(&dir))[0];
-    let mut bytes = fs::read(file).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    fs::write(file, bytes).unwrap();
-    let error = log.reader(Lsn::ZERO).unwrap().next().map(drop).unwrap_err();
-    assert_eq!((error.kind(), error.path()), (ErrorKind::Corrupt, Some(file.as_path())));
-    assert_eq!(log.verify().unwrap().damage.len(), 1);
+    let log = rotating(1000).open(place(&dir)).unwrap();
+    let mut expected = append_lines(&log, 0..15, 100);
+    drop(log);
+    for (turn, compression) in
+        [Compression::Zstd, Compression::Gzip, Compression::None].into_iter().enumerate()
+    {
+        let log = Options::default().compress(compression).open(place(&dir)).unwrap();
+        assert_eq!(log.stat().unwrap().policy.compression, compression);
+        let numbers = 15 + turn * 10..25 + turn * 10;
+        expected.extend(append_lines(&log, numbers, 100));
+        assert!(payloads(&log) == expected, "{compression}");
+        assert_sound(&log);
+    }
+    let names = compressed_files(&place(&dir));
+    let count = |end: &str| names.iter().filter(|name| name.extension().unwrap() == end).count();
+    assert_eq!((count("zst"), count("gz")), (2, 1));
+}
+
+#[test]
+fn a_file_that_somebody_packs_with_gzip_is_read_on() {
+    let test = "a_file_that_somebody_packs_with_gzip_is_read_on";
+    let dir = scratch();
+    let log = rotating(1000).open(place(&dir)).unwrap();
+    let expected = append_lines(&log, 0..25, 100);
+    for file in &segment_files(&place(&dir))[..2] {
+        let Ok(done) = std::process::Command::new("gzip").arg(file).status() else {
+            return skip(test, "there is no gzip");
+        };
+        assert!(done.success());
+    }
+    assert!(payloads(&log) == expected);
+    assert_sound(&log);
+    drop(log);
+    assert!(payloads(&Options::default().open(place(&dir)).unwrap()) == expected);
+    let gz = &compressed_files(&place(&dir))[0];
+    assert!(std::process::Command::new("gzip").arg("-d").arg(gz).status().unwrap().success());
+    assert!(payloads(&Options::default().open(place(&dir)).unwrap()) == expected, "and unpacks");
+}
+
+#[test]
+fn a_compressed_file_that_is_damaged_is_an_error_and_truncation_there_is_refused() {
+    // The checksum of zstd is the last four bytes, that of gzip stands before them.
+    for (compression, from_end) in [(Compression::Zstd, 1), (Compression::Gzip, 5)] {
+        let dir = scratch();
+        let log = rotating(1000).compress(compression).open(place(&dir)).unwrap();
+        append_lines(&log, 0..35, 100);
+        let begin = log.begin();
+        assert_eq!(log.truncate(begin).unwrap_err().kind(), ErrorKind::Unsupported);
+        let file = &compressed_files(&place(&dir))[0];
+        let mut bytes = fs::read(file).unwrap();
+        let at = bytes.len() - from_end;
+        bytes[at] ^= 1;
+        fs::write(file, bytes).unwrap();
+        let error = log.reader(Lsn::ZERO).unwrap().next().map(drop).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corrupt, Some(file.as_path())));
+        assert_eq!(log.verify().unwrap().damage.len(), 1);
+    }
 }
 
 #[test]
 fn the_standard_tool_reads_them() {
     let test = "the_standard_tool_reads_them";
-    let Ok(tool) = std::process::Command::new("zstd").arg("--version").output() else {
-        return skip(test, "there is no zstd");
-    };
-    assert!(tool.status.success());
-    let dir = scratch();
-    let log = rotating(1000).compress(true).open(place(&dir)).unwrap();
-    let lines = append_lines(&log, 0..15, 100);
-    let file = &compressed_files(&place(&dir))[0];
-    let output = std::process::Command::new("zstd").args(["-dc"]).arg(file).output().unwrap();
-    assert!(output.stdout == lines[..10].concat());
+    for (tool, compression) in [("zstd", Compression::Zstd), ("gzip", Compression::Gzip)] {
+        let Ok(told) = std::process::Command::new(tool).arg("--version").output() else {
+            skip(test, &format!("there is no {tool}"));
+            continue;
+        };
+        assert!(told.status.success());
+        let dir = scratch();
+        let log = rotating(1000).compress(compression).open(place(&dir)).unwrap();
+        let lines = append_lines(&log, 0..15, 100);
+        let file = &compressed_files(&place(&dir))[0];
+        let output = std::process::Command::new(tool).args(["-dc"]).arg(file).output().unwrap();
+        assert!(output.stdout == lines[..10].concat());
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Compressing the closed files of a text log with zstd.
+//! Compressing the closed files of a text log.
 //!
 //! Done by who went on in a new file, outside of the prepare lock: the others go on meanwhile. A
 //! lock on a byte of the `lock` file, which the kernel releases with its holder, sees to it that
@@ -9,29 +9,24 @@
 //! counts, and the next one removes the other.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::io::Errno;
-use zstd::stream::write::Encoder;
-use zstd::zstd_safe::{CCtx, CParameter};
 
 use crate::error::OsResult;
+use crate::format::segment::compressed_path;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::text::{TextLog, TextWriter};
 use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::log::state::poison;
-use crate::segment::listing::{self, Listing, SegmentFile, compressed_path};
-use crate::segment::sync_names;
+use crate::segment::listing::{self, Listing, SegmentFile};
+use crate::segment::{packed, sync_names};
 use crate::shared::participants::COMPRESS_BYTE;
 use crate::shared::tail_word;
 use crate::sys::inherited::Brief;
 use crate::sys::lock::Kind;
-use crate::{ErrorKind, Result, sys};
-
-/// What zstd itself takes where nobody chooses.
-const LEVEL: i32 = 3;
+use crate::{Compression, ErrorKind, Result, sys};
 
 impl TextLog<'_> {
     /// Removes what was left of a compression that was not finished, unless somebody is at it.
@@ -46,27 +41,17 @@ impl TextLog<'_> {
             let _ = listing::remove(&self.core.dir, &unfinished);
         }
     }
-
-    /// Writes the compressed form of a file, with the length of what it was.
-    fn encode(self, mut source: File, target: &OwnedFd) -> io::Result<()> {
-        // What creates a context by itself panics where there is no memory for one.
-        let mut context = CCtx::try_create().ok_or(Errno::NOMEM)?;
-        let mut encoder = Encoder::with_context(sys::file::Stream::new(target), &mut context);
-        encoder.set_parameter(CParameter::CompressionLevel(LEVEL))?;
-        encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
-        encoder.include_contentsize(true)?;
-        encoder.include_checksum(true)?;
-        io::copy(&mut source, &mut encoder)?;
-        encoder.finish()?;
-        Ok(())
-    }
 }
 
 impl TextWriter<'_> {
     /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
     /// it.
-    pub(crate) fn compress_closed(self) -> Result<()> {
+    pub(crate) fn compress_closed(self, compression: Compression) -> Result<()> {
         let core = self.writer.core;
+        // The policy may be that of a process with another build.
+        if !compression.is_built() {
+            return Ok(());
+        }
         let path = core.dir.join(LOCK_NAME);
         let file = Brief::open(&core.dir, &path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
@@ -80,9 +65,9 @@ impl TextWriter<'_> {
         let closed = Listing::count_before(&files, end);
         let mut refused = Ok(());
         for file in &files[..closed] {
-            let done = match file.is_compressed {
+            let done = match file.is_compressed() {
                 true => file.remove_plain(&core.dir),
-                false => self.compress(file),
+                false => self.compress(file, compression),
             };
             match done {
                 // That is no reason to leave the others as they are.
@@ -93,18 +78,17 @@ impl TextWriter<'_> {
         refused
     }
 
-    fn compress(self, plain: &SegmentFile) -> Result<()> {
+    fn compress(self, plain: &SegmentFile, compression: Compression) -> Result<()> {
         let core = self.writer.core;
         let unfinished = core.dir.join(UNFINISHED_COMPRESSED_NAME);
         let source = core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
         let rights = core.ready.rights.within(&source).or_os("look at", &plain.path)?;
         let target = rights.create(&core.dir, &unfinished, "create the compressed file")?;
-        let named = TextLog::of(core)
-            .encode(File::from(source), &target)
+        let named = packed::pack(File::from(source), &target, compression)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
             .and_then(|()| self.sync_compressed(&target, &unfinished))
-            .and_then(|()| self.name_compressed(plain, &unfinished));
+            .and_then(|()| self.name_compressed(plain, &unfinished, compression));
         if !matches!(named, Ok(true)) {
             // On a full disk above all nothing may stay that nobody needs.
             let removed = listing::remove(&core.dir, &unfinished);
@@ -120,7 +104,12 @@ impl TextWriter<'_> {
     }
 
     /// Gives the compressed file its name, unless the other was removed meanwhile.
-    fn name_compressed(self, plain: &SegmentFile, unfinished: &Path) -> Result<bool> {
+    fn name_compressed(
+        self,
+        plain: &SegmentFile,
+        unfinished: &Path,
+        compression: Compression,
+    ) -> Result<bool> {
         let core = self.writer.core;
         // Who removes files holds it too.
         let _held = self.writer.lock_prepare()?;
@@ -128,7 +117,7 @@ impl TextWriter<'_> {
         if !is_there || core.segment_end(plain.first) <= core.begin() {
             return Ok(false);
         }
-        let target = compressed_path(&plain.path);
+        let target = compressed_path(&plain.path, compression);
         core.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
         Ok(true)
     }

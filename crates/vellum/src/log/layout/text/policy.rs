@@ -77,7 +77,7 @@ impl TextSpace<'_> {
         let allocated = core.words().allocated_end();
         if let Some(file) = listing.files.last()
             && let Some(time) = file.time
-            && !file.is_compressed
+            && !file.is_compressed()
             && core.segment_end(file.first).get() == allocated
         {
             let (before, is_continuation) =

@@ -84,7 +84,7 @@ fn start_of_line(core: &Core, mut end: Lsn) -> Result<Lsn> {
         match listing.get(first) {
             None => return Ok(end),
             // Nothing tells without decompressing it.
-            Some(file) if file.is_compressed => return Ok(first),
+            Some(file) if file.is_compressed() => return Ok(first),
             Some(_) => {}
         }
         if core.open_to_read(first)?.data_len()? < end.get() - first.get() {
