@@ -291,6 +291,8 @@ typedef enum {
     VELLUM_COMPRESS_OFF = 1,
     // With zstd, by the process that went on in a new file. Where the library is built with it.
     VELLUM_COMPRESS_ON = 2,
+    // With gzip, the same way, for zgrep, zless and scripts that know only that.
+    VELLUM_COMPRESS_GZIP = 3,
 } vellum_compress;
 
 // What an append does on a full disk. For vellum_options.on_full.
@@ -1278,7 +1280,7 @@ typedef struct {
     uint64_t retain_age_s;
     // As vellum_options.retain_files; VELLUM_ALL_FILES is no limit.
     uint64_t retain_files;
-    // VELLUM_COMPRESS_OFF or VELLUM_COMPRESS_ON.
+    // VELLUM_COMPRESS_OFF, VELLUM_COMPRESS_ON (zstd) or VELLUM_COMPRESS_GZIP.
     uint32_t compress;
     // 0.
     uint32_t reserved;

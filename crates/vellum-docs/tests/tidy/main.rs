@@ -103,10 +103,10 @@ fn figures_of_the_structure_only_sink() {
         ("files in log/ and segment/ that name a layout", 10, figures::layout_files(&library)),
         ("places that ask whether records have frames", 14, figures::frame_questions(&library)),
         ("shared words changed outside of shared/", 0, figures::foreign_stores(&library)),
-        ("names at the root", 44, figures::root_names(&library)),
+        ("names at the root", 45, figures::root_names(&library)),
         ("methods of Log", 43, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 19543, figures::code_lines()),
+        ("lines of code of the library", 19659, figures::code_lines()),
         ("pronouns as subjects in comments", 223, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {

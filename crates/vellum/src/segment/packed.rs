@@ -1,5 +1,8 @@
 //! Compressed segments: packing the text of one, and unpacking it into memory to read it.
 
+// A build that can do neither has the functions all the same.
+#![cfg_attr(not(any(feature = "zstd", feature = "gzip")), allow(unused_variables, unused_imports))]
+
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::fd::OwnedFd;

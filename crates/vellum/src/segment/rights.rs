@@ -62,7 +62,6 @@ impl Rights {
     }
 
     /// Those of a file that is made of another: nobody may do with it what he may not do with that.
-    #[cfg(feature = "zstd")]
     pub(crate) fn within(&self, file: &OwnedFd) -> io::Result<Rights> {
         let found = fs::fstat(file)?;
         let group = if found.st_gid == self.gid { found.st_mode >> 3 } else { found.st_mode };
