@@ -89,9 +89,9 @@ impl Options {
         self
     }
 
-    /// Whether and how closed files of a text log are compressed, by the process that went on in the
-    /// new one: a [`Compression`], or `true` for zstd. Default for a new log: no. Files that are
-    /// compressed already stay so, whichever way it was; all are read.
+    /// Whether and how closed files of a text log are compressed, by the process that went on in
+    /// the new one: a [`Compression`], or `true` for zstd. Default for a new log: no. Files that
+    /// are compressed already stay so, whichever way it was; all are read.
     pub fn compress(mut self, compression: impl Into<Compression>) -> Options {
         self.policy.compression = Some(compression.into());
         self
