@@ -3,6 +3,8 @@
 //! Rows are matched by suite, heading and keys; each figure of which one can say what is good is
 //! compared by the rounds on both sides. See [`statistics`] for what is said of noise.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use crate::report::{Better, Case, Key, Metric, Report};
@@ -68,6 +70,9 @@ pub struct Change {
     /// The 95 % interval of that ratio, from the rounds of this figure alone. `null` if the rounds
     /// are too few.
     pub interval: Option<[f64; 2]>,
+    /// The least and the greatest ratio of a round of the second to one of the first. Of few rounds
+    /// this is all that can be said.
+    pub range: Option<[f64; 2]>,
     /// The chance that any figure of the comparison would stand out so much if nothing had
     /// changed.
     pub chance: Option<f64>,
@@ -89,7 +94,7 @@ pub enum Verdict {
     PerhapsWorse,
     /// The rounds of the two runs overlap too much.
     NoDifference,
-    /// Not even rounds without any overlap would show anything.
+    /// Rounds without any overlap would not rule out chance.
     TooFewRounds,
     /// There is no ratio to nothing.
     NoRatio,
@@ -174,6 +179,7 @@ impl Change {
         let interval = statistics::interval(&before.samples, &after.samples);
         // The ratio of the medians is nearly always inside; where it is not, it is believed too.
         let interval = interval.map(|[low, high]| [low.min(new / old), high.max(new / old)]);
+        let range = statistics::range(&before.samples, &after.samples);
         let good = |[low, high]: [f64; 2]| match better {
             Better::Lower => [1.0 / high, 1.0 / low],
             _ => [low, high],
@@ -187,9 +193,20 @@ impl Change {
             rounds: [before.samples.len(), after.samples.len()],
             ratio: has_ratio.then(|| if better == Better::Lower { old / new } else { new / old }),
             interval: interval.filter(|_| has_ratio).map(good),
+            range: has_ratio.then(|| good(range)),
             chance: None,
             verdict: if has_ratio { Verdict::TooFewRounds } else { Verdict::NoRatio },
         })
+    }
+
+    /// Whether all rounds of the second run were better than all of the first, or all worse.
+    fn apart(&self) -> Option<Ordering> {
+        let [low, high] = self.range?;
+        match (low > 1.0, high < 1.0) {
+            (true, _) => Some(Ordering::Greater),
+            (_, true) => Some(Ordering::Less),
+            _ => None,
+        }
     }
 
     /// What the interval and the chance come to.

@@ -34,6 +34,18 @@ pub(super) fn interval(before: &[f64], after: &[f64]) -> Option<[f64; 2]> {
     Some([ratios[left_out], ratios[ratios.len() - 1 - left_out]])
 }
 
+/// The smallest and the largest factor from a round before to a round after.
+pub(super) fn range(before: &[f64], after: &[f64]) -> [f64; 2] {
+    let ratios = before.iter().flat_map(|before| after.iter().map(move |after| after / before));
+    ratios.fold([f64::INFINITY, 0.0], |[low, high], ratio| [low.min(ratio), high.max(ratio)])
+}
+
+/// One figure of so many has no overlap by chance alone: two of all the ways to deal the rounds.
+pub(super) fn apart_by_chance(before: usize, after: usize) -> f64 {
+    let ways = (1..=after).map(|one| (before + one) as f64 / one as f64).product::<f64>();
+    ways / 2.0
+}
+
 /// How many of the pairs, in order, lie outside the interval at either end: the largest number that
 /// the statistic U does not exceed with a probability of at most 2.5 %.
 fn left_out(before: usize, after: usize) -> Option<usize> {

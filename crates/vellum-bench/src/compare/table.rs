@@ -1,10 +1,15 @@
 //! A comparison for people: in a terminal, or as Markdown.
 
+use std::cmp::Ordering;
+
 use super::{Change, Compared, Comparison, Verdict};
 use crate::report::group::Group;
 use crate::report::markdown_text::list;
 use crate::report::table::{Align, Heading, Sheet, number, wrapped};
 use crate::report::{Better, Case};
+
+/// Conditions that a machine does not change by itself.
+const MACHINE: [&str; 2] = ["processor", "cores"];
 
 impl Comparison {
     /// The comparison in at most 100 columns. With `changed_only`, figures without a difference are
@@ -28,13 +33,18 @@ impl Comparison {
     /// Which runs, and what it comes to.
     fn head(&self) -> Vec<String> {
         let count = |verdict| self.figures().filter(|it| it.verdict == verdict).count();
+        let apart = |side| {
+            let few = self.figures().filter(|it| it.verdict == Verdict::TooFewRounds);
+            few.filter(|it| it.apart() == Some(side)).count()
+        };
+        let [first, second] = self.sides();
         let perhaps = count(Verdict::PerhapsBetter) + count(Verdict::PerhapsWorse);
         let mut lines = vec![
-            format!("before: {}, {}", self.before, self.before_date),
-            format!("after: {}, {}", self.after, self.after_date),
+            format!("{first}: {}, {}", self.before, self.before_date),
+            format!("{second}: {}, {}", self.after, self.after_date),
             format!(
                 "{} figures: {} better, {} worse, {perhaps} perhaps, {} without a difference, {} \
-                 with too few rounds",
+                 not sure",
                 self.figures().count(),
                 count(Verdict::Better),
                 count(Verdict::Worse),
@@ -42,10 +52,34 @@ impl Comparison {
                 count(Verdict::TooFewRounds),
             ),
         ];
+        if count(Verdict::TooFewRounds) > 0 {
+            let (better, worse) = (apart(Ordering::Greater), apart(Ordering::Less));
+            if let Some(line) = lines.last_mut() {
+                line.push_str(&format!(
+                    ", of which {better} were better and {worse} worse in each round"
+                ));
+            }
+        }
+        if self.is_of_two_machines() {
+            lines.push(
+                "two machines: \"faster\" is said of the second; a change of the program is not to \
+                 be seen here"
+                    .into(),
+            );
+        }
         if self.conditions.is_empty() {
             lines.push("the conditions that were recorded are the same".into());
         }
         lines
+    }
+
+    fn is_of_two_machines(&self) -> bool {
+        self.conditions.iter().any(|it| MACHINE.contains(&it.what))
+    }
+
+    /// What the two runs are called in tables.
+    fn sides(&self) -> [&'static str; 2] {
+        if self.is_of_two_machines() { ["first", "second"] } else { ["before", "after"] }
     }
 
     /// How to read it.
@@ -60,14 +94,18 @@ impl Comparison {
                  up to {:.0} would be said by chance if nothing had changed.",
                 (judged as f64 * super::statistics::ALPHA).ceil()
             ));
-            lines.push(
-                "Only the rounds are known: if the machine itself was faster in one run, that is \
-                 a difference too. Figures in x, taken within each round, suffer least."
-                    .into(),
-            );
+            let of_one = "Only the rounds are known: if the machine itself was faster in one run, that is \
+                 a difference too. Figures in x, taken within each round, suffer least.";
+            lines.extend((!self.is_of_two_machines()).then(|| of_one.into()));
         }
-        if self.figures().any(|change| change.verdict == Verdict::TooFewRounds) {
-            lines.push("Too few rounds: 4 on each side are needed, 5 or more are better.".into());
+        let few = self.figures().filter(|change| change.verdict == Verdict::TooFewRounds);
+        if let Some([before, after]) = few.map(|change| change.rounds).min() {
+            lines.push(format!(
+                "Not sure: the range is that of all pairs of rounds; with {before} and {after} \
+                 rounds chance alone sets 1 figure of {:.0} apart. To be sure takes 4 rounds on each \
+                 side; `--rounds 5` or more is better.",
+                super::statistics::apart_by_chance(before, after)
+            ));
         }
         lines
     }
@@ -78,14 +116,15 @@ impl Comparison {
             let row = |it: &super::Difference| {
                 vec![it.what.to_string(), it.before.clone(), it.after.clone()]
             };
-            let headings = ["", "before", "after"].map(|name| (name, Align::Left));
+            let [first, second] = self.sides();
+            let headings = ["", first, second].map(|name| (name, Align::Left));
             let rows = self.conditions.iter().map(row).collect();
             sheets.push(sheet("Conditions that differ".into(), headings, rows));
         }
         for suite in self.rows.chunk_by(|one, other| one.suite == other.suite) {
             let bare: Vec<Case> = suite.iter().map(bare).collect();
             for group in Group::all(&bare) {
-                sheets.extend(figure_sheets(suite, &bare, &group, changed_only));
+                sheets.extend(figure_sheets(self.sides(), suite, &bare, &group, changed_only));
             }
         }
         sheets
@@ -110,6 +149,7 @@ fn bare(row: &Compared) -> Case {
 
 /// A table for each figure of a group.
 fn figure_sheets(
+    [first, second]: [&str; 2],
     suite: &[Compared],
     bare: &[Case],
     group: &Group<'_>,
@@ -132,7 +172,7 @@ fn figure_sheets(
         let cells = rows.iter().filter_map(|row| cells(row, &keys, name, unit, changed_only));
         let rows: Vec<Vec<String>> = cells.collect();
         let columns = keys.iter().map(|key| (*key, Align::Left));
-        let figures = ["before", "after", "ratio"].map(|heading| (heading, Align::Right));
+        let figures = [first, second, "ratio"].map(|heading| (heading, Align::Right));
         let columns = columns.chain(figures).chain([("", Align::Left)]);
         let title = format!("{}: {name}, {unit}: {}", suite[0].suite, group.title());
         (!rows.is_empty()).then(|| sheet(title, columns, rows))
@@ -148,7 +188,8 @@ fn cells(
     changed_only: bool,
 ) -> Option<Vec<String>> {
     let change = row.figures.iter().find(|it| it.name == name && it.unit == unit)?;
-    if changed_only && matches!(change.verdict, Verdict::NoDifference) {
+    let is_within = change.verdict == Verdict::TooFewRounds && change.apart().is_none();
+    if changed_only && (is_within || change.verdict == Verdict::NoDifference) {
         return None;
     }
     let value = |key: &&str| {
@@ -177,12 +218,20 @@ impl Change {
             Verdict::Worse => format!("{bad} by {worse}"),
             Verdict::PerhapsWorse => format!("perhaps {bad} by {worse}"),
             Verdict::NoDifference => format!("no difference seen ({better})"),
-            Verdict::TooFewRounds => {
-                let [before, after] = self.rounds;
-                format!("too few rounds ({})", before.min(after))
-            }
+            Verdict::TooFewRounds => self.not_sure(good, bad),
             Verdict::NoRatio => "no ratio to zero".into(),
         }
+    }
+
+    /// What few rounds come to.
+    fn not_sure(&self, good: &str, bad: &str) -> String {
+        let Some([low, high]) = self.range else { return "not sure".into() };
+        let (what, [low, high]) = match self.apart() {
+            Some(Ordering::Greater) => (format!(", {good} in each round"), [low, high]),
+            Some(_) => (format!(", {bad} in each round"), [1.0 / high, 1.0 / low]),
+            None => (String::new(), [low, high]),
+        };
+        format!("not sure{what} ({}–{}x)", factor(low), factor(high))
     }
 
     /// Times and speeds get faster or slower, costs less or more.

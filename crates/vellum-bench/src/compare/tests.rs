@@ -68,11 +68,37 @@ fn a_change_is_found_in_the_right_direction_for_speeds_and_times() {
 }
 
 #[test]
-fn three_rounds_show_nothing_and_it_says_so() {
-    let comparison = compare(&ways(1.0, 3), &ways(9.0, 3));
+fn of_few_rounds_it_is_said_how_far_they_are_apart_and_that_it_is_not_sure() {
+    let comparison = compare(&ways(1.0, 2), &ways(0.5, 2));
     assert!(comparison.figures().all(|change| change.verdict == Verdict::TooFewRounds));
-    assert!(comparison.table(true).contains("too few rounds (3)"));
+    let texts: Vec<String> = comparison.figures().map(Change::verdict_text).collect();
+    assert!(texts[0].starts_with("not sure (0.98–1.02x)"), "{texts:?}");
+    assert!(texts[2].starts_with("not sure, slower in each round (1.96–2.04x)"), "{texts:?}");
+    let better = compare(&ways(0.5, 2), &ways(1.0, 2));
+    let text = better.figures().nth(2).unwrap().verdict_text();
+    assert!(text.starts_with("not sure, faster in each round (1.96–2.04x)"), "{text}");
+    let text = comparison.table(true).split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(
+        text.contains("4 not sure, of which 0 were better and 2 worse in each round"),
+        "{text}"
+    );
+    assert!(text.contains("chance alone sets 1 figure of 3 apart"), "{text}");
+    assert!(text.contains(" mmap ") && !text.contains(" pwrite "), "{text}");
     assert_eq!(comparison.worse_by(0.0).count(), 0);
+}
+
+#[test]
+fn two_machines_are_told_apart_from_before_and_after() {
+    let (first, mut second) = (ways(1.0, 5), ways(1.0, 5));
+    let text = compare(&first, &second).table(false);
+    assert!(text.contains("before: A.json") && !text.contains("machines"), "{text}");
+    second[0].conditions.machine.cpu = Some("another processor".into());
+    let comparison = compare(&first, &second);
+    for text in [comparison.table(false), comparison.to_markdown(false)] {
+        assert!(text.contains("first: A.json") && text.contains("second: B.json"), "{text}");
+        assert!(text.contains("two machines: \"faster\" is said of the second"), "{text}");
+        assert!(!text.contains("before") && !text.contains("after"), "{text}");
+    }
 }
 
 #[test]

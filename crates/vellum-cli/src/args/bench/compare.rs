@@ -11,7 +11,10 @@ use crate::args::examples;
 /// Compares two files that --json wrote. Each figure has the ratio of its medians, above 1 is
 /// better, with the 95 % interval of a rank test, and a verdict: "faster" or "slower" where chance
 /// is ruled out for all figures together, "perhaps" where only the rounds of the figure itself say
-/// so, "no difference seen", or "too few rounds": 4 on each side are needed, 5 or more are better.
+/// so, "no difference seen", or "not sure" with the range of all pairs of rounds: to be sure takes
+/// 4 rounds on each side, and --rounds 5 or more is better.
+///
+/// Two machines can be compared as well: the second is told against the first.
 ///
 /// Conditions that were not the same are shown first. A machine that was slower as a whole during
 /// one of the runs can't be told from a change of the program.
