@@ -61,10 +61,11 @@ check_names() {
 
 check_archive() { # the static command where there is nothing else, then the library
   in_root '
-    mkdir -p /tmp/empty/dev && cp /dist/vellum-*-linux-'"$HOST"' /tmp/empty/vellum
+    mkdir -p /tmp/empty/dev && cp /dist/vellum-[0-9]*-linux-'"$HOST"' /tmp/empty/vellum
     printf "one\ntwo\n" | chroot /tmp/empty /vellum append /log && chroot /tmp/empty /vellum verify /log
     mkdir /opt/vellum && tar -xzf /dist/vellum-*-linux-'"$HOST"'.tar.gz -C /opt/vellum --strip-components 1
     sh /check/command.sh /opt/vellum/bin/vellum
+    sh /check/ship.sh /opt/vellum/bin/vellum
     export PKG_CONFIG_PATH=/opt/vellum/lib/pkgconfig LD_LIBRARY_PATH=/opt/vellum/lib
     cd /tmp && gcc /check/library.c $(pkg-config --cflags --libs vellum) -o shared && ./shared'
   say "the archive works"
@@ -74,7 +75,9 @@ check_deb() {
   in_root '
     dpkg -i /dist/*_'"${debian[$HOST]}"'.deb >/dev/null
     sh /check/command.sh vellum
+    sh /check/ship.sh vellum
     test -e /usr/share/man/man1/vellum.1.gz && test -e /usr/share/bash-completion/completions/vellum
+    test -e /usr/share/man/man1/vellum-ship-trim.1.gz && test -e /usr/share/bash-completion/completions/vellum-ship
     cd /tmp && gcc /check/library.c $(pkg-config --cflags --libs vellum) -o shared && ./shared
     gcc /check/library.c $(pkg-config --static --cflags --libs vellum | sed s/-lvellum/-l:libvellum.a/) -o static && ./static
     files=$(dpkg -L vellum libvellum0 libvellum-dev)

@@ -6,28 +6,35 @@
 ##@ Install
 
 BIN = $(PREFIX)/bin
-SHARE = $(DESTDIR)$(PREFIX)/share
+SHARE = $(PREFIX)/share
+# What `make ship` has built.
+SHIP_BUILT = $(TARGET)/ship/release/vellum-ship
+COMPLETIONS = $(addprefix $(DESTDIR)$(SHARE)/,bash-completion/completions/$(1) zsh/site-functions/_$(1) \
+  fish/vendor_completions.d/$(1).fish)
+
+# Installs the program $(1) as the command $(2), with its man pages and completions.
+define install-command
+	$(call install-stripped,$(1),$(BIN)/$(2))
+	$(1) man $(DESTDIR)$(SHARE)/man/man1
+	install -d $(dir $(call COMPLETIONS,$(2)))
+	$(1) completions bash >$(word 1,$(call COMPLETIONS,$(2)))
+	$(1) completions zsh >$(word 2,$(call COMPLETIONS,$(2)))
+	$(1) completions fish >$(word 3,$(call COMPLETIONS,$(2)))
+endef
+
 install: build install-c ##* the command, man pages, completions and the C library, into PREFIX=/usr/local
-	$(call install-stripped,$(BUILT)/vellum,$(BIN)/vellum)
-	@if [ -x $(TARGET)/ship/release/vellum-ship ]; then \
-	  install -m 755 $(TARGET)/ship/release/vellum-ship $(DESTDIR)$(BIN)/vellum-ship; \
-	else echo "install: without vellum-ship; \`make ship\` builds it in five minutes"; fi
-	$(BUILT)/vellum man $(SHARE)/man/man1
-	install -d $(dir $(COMPLETIONS))
-	$(BUILT)/vellum completions bash >$(word 1,$(COMPLETIONS))
-	$(BUILT)/vellum completions zsh >$(word 2,$(COMPLETIONS))
-	$(BUILT)/vellum completions fish >$(word 3,$(COMPLETIONS))
+	$(call install-command,$(BUILT)/vellum,vellum)
+	$(if $(wildcard $(SHIP_BUILT)),$(call install-command,$(SHIP_BUILT),vellum-ship),\
+	  @echo "install: without vellum-ship: build it by \`make ship\` (five minutes), and install once more")
 
-COMPLETIONS = $(SHARE)/bash-completion/completions/vellum $(SHARE)/zsh/site-functions/_vellum \
-  $(SHARE)/fish/vendor_completions.d/vellum.fish
-
-# The command that is installed knows its own man pages, whichever version it is. With the DEBUGDIR of the
+# The commands that are installed know their own man pages, whichever version they are. With the DEBUGDIR of the
 # installation the debug files go too.
 uninstall: uninstall-c ##* take away what `make install` installed, with the same PREFIX, and nothing else
-	@[ ! -x $(DESTDIR)$(BIN)/vellum ] || { pages=$$(mktemp -d) && $(DESTDIR)$(BIN)/vellum man "$$pages" && \
-	  for page in "$$pages"/*; do rm -f "$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; }
-	rm -f $(addprefix $(DESTDIR)$(BIN)/,vellum vellum-ship) $(COMPLETIONS) \
-	  $(if $(DEBUGDIR),$(call debug_file,$(BIN)/vellum))
+	@for command in $(addprefix $(DESTDIR)$(BIN)/,vellum vellum-ship); do \
+	  [ -x $$command ] && pages=$$(mktemp -d) || continue; $$command man "$$pages"; \
+	  for page in "$$pages"/*; do rm -f "$(DESTDIR)$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; done
+	rm -f $(foreach command,vellum vellum-ship,$(DESTDIR)$(BIN)/$(command) $(call COMPLETIONS,$(command)) \
+	  $(if $(DEBUGDIR),$(call debug_file,$(BIN)/$(command))))
 
 # A wheel for this machine's C library and every Python from 3.10 on, with the command in it.
 wheel: build $(VENV)/bin/maturin ##* the Python package, into target/wheels; needs a compiler, Cargo and Python

@@ -20,6 +20,7 @@ use clap::{
     Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint,
 };
 use vellum::{Fill, Layout, Preallocate};
+use vellum_command::help::Shell;
 
 use crate::shipping;
 
@@ -277,7 +278,7 @@ pub(crate) struct DemoArgs {
 #[command(after_help = examples::COMPLETIONS)]
 pub(crate) struct CompletionsArgs {
     /// The shell
-    pub(crate) shell: clap_complete::Shell,
+    pub(crate) shell: Shell,
 }
 
 /// Print the man page, or write all of them to a directory

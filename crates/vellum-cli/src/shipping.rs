@@ -6,7 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use clap::Subcommand;
 use vellum_command::output;
+use vellum_command::shipping::{LsArgs, RestoreArgs, ShipArgs};
 
 const PROGRAM: &str = "vellum-ship";
 
@@ -38,19 +40,24 @@ pub(crate) fn run() -> Option<ExitCode> {
 
 /// The command line with its commands in the list.
 pub(crate) fn listed(command: clap::Command) -> clap::Command {
-    let texts = [
-        ("ship", "Ship a log to object storage, as it comes", "app.log s3://bucket/app"),
-        ("restore", "Restore a log from what was shipped", "s3://bucket/app restored.log"),
-        ("ls", "List the logs below a URL", "s3://bucket"),
-    ];
-    texts.into_iter().fold(command, |command, (name, about, example)| {
-        let examples = format!("Examples:\n  vellum {name} {example}");
-        let own = clap::Command::new(name).about(about).after_help(examples);
-        let words = clap::Arg::new("words").value_name("ARGUMENTS").num_args(0..);
-        let long =
-            format!("{about}\n\nThe program vellum-ship does this, and its help has the options.");
-        command.subcommand(own.long_about(long).arg(words))
+    Its::augment_subcommands(command).mut_subcommands(|command| match command.get_name() {
+        name if ITS_OWN.contains(&name) => says_whose(command),
+        _ => command,
     })
+}
+
+/// Those of its commands that are listed.
+#[derive(Subcommand)]
+enum Its {
+    Ship(ShipArgs),
+    Restore(RestoreArgs),
+    Ls(LsArgs),
+}
+
+fn says_whose(command: clap::Command) -> clap::Command {
+    let text = command.get_long_about().or_else(|| command.get_about());
+    let text = text.map(ToString::to_string).unwrap_or_default();
+    command.long_about(format!("{text}\n\nThe program vellum-ship does this."))
 }
 
 fn asks_for_help(words: &[OsString]) -> bool {

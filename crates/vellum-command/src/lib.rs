@@ -1,15 +1,18 @@
 //! What the programs of Vellum share: `vellum`, `vellum-ship`, and those that prove the library.
 //!
 //! `stdio` and `signals` are what a process gets from outside. `values` and `moment` read words of
-//! the command line. `output` and `records` bring results out, and `outcome` says how it went. Data
+//! the command line; `shipping` is the part that two programs have, and `help` makes man pages and
+//! completions. `output` and `records` bring results out, and `outcome` says how it went. Data
 //! goes to standard output, talk to standard error.
 
 #![forbid(unsafe_code)]
 
+pub mod help;
 pub mod moment;
 pub mod outcome;
 pub mod output;
 pub mod records;
+pub mod shipping;
 pub mod signals;
 pub mod stdio;
 pub mod values;

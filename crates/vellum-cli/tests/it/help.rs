@@ -139,6 +139,25 @@ fn commands_of_vellum_ship_are_listed_and_say_how_to_get_it() {
 }
 
 #[test]
+fn options_of_vellum_ship_are_completed_and_have_man_pages() {
+    let place = Place::new();
+    let dir = place.dir().to_str().unwrap();
+    run(&["man", dir], b"").good();
+    for (command, option) in [("ship", "take-over"), ("restore", "resume"), ("ls", "json")] {
+        let page = fs::read_to_string(place.dir().join(format!("vellum-{command}.1"))).unwrap();
+        assert!(page.contains(&option.replace('-', "\\-")), "{command}: {page}");
+        let text = run(&["help", command], b"").good();
+        assert!(text.contains(&format!("--{option}")), "{text}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell], b"").good();
+        for option in ["take-over", "max-unshipped", "resume"] {
+            assert!(script.contains(option), "{shell}: {option}");
+        }
+    }
+}
+
+#[test]
 fn there_is_a_man_page_for_each_command() {
     let page = run(&["man"], b"").good();
     assert!(page.contains(".TH vellum 1") && page.contains("Exit codes:"), "{page}");

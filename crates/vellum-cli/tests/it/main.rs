@@ -18,6 +18,7 @@ mod demo;
 mod followed;
 mod gaps;
 mod help;
+mod installing;
 mod link;
 mod nonblocking;
 mod options;

@@ -32,30 +32,32 @@ use crate::output;
 /// without and with a shipper take turns; the first is not counted. After each, the log is restored
 /// and every acknowledged record must be there once.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vellum bench ship --dir /mnt/data")]
 pub(super) struct BenchArgs {
     /// Where: a directory on the filesystem of interest
     #[arg(long, default_value = ".")]
     dir: PathBuf,
     /// How many rounds are counted
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, value_name = "COUNT", default_value_t = 5)]
     rounds: u32,
     /// How long a round commits
-    #[arg(long, default_value = "3s", value_parser = short_span)]
+    #[arg(long, value_name = "SPAN", default_value = "3s", value_parser = short_span)]
     slice: Duration,
     /// Bytes of a record
     #[arg(long, default_value_t = 256)]
     bytes: usize,
     /// How many threads commit here
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
     threads: usize,
     /// How many threads wait for the store
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, value_name = "COUNT", default_value_t = 64)]
     waiting: usize,
     /// How long a request takes at least, as 20ms,50ms: a row for each
-    #[arg(long, default_value = "20ms,50ms,100ms", value_delimiter = ',', value_parser = short_span)]
+    #[arg(long, value_name = "SPANS", default_value = "20ms,50ms,100ms", value_delimiter = ',')]
+    #[arg(value_parser = short_span)]
     latency: Vec<Duration>,
     /// How often at most a chunk is made, where a commit waits for it
-    #[arg(long, default_value = "50ms", value_parser = short_span)]
+    #[arg(long, value_name = "SPAN", default_value = "50ms", value_parser = short_span)]
     min_interval: Duration,
 }
 

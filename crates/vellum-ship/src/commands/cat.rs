@@ -29,6 +29,7 @@ const WAITS_TO_PLAN: u32 = 30;
 /// envelopes; else by the time at which they were shipped, which is as exact as the interval of
 /// their shippers.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vellum cat s3://bucket/app | grep error")]
 pub(super) struct CatArgs {
     /// A log, or what the URLs of many logs begin with
     url: String,
@@ -50,6 +51,7 @@ pub(super) struct CatArgs {
 
 /// Print the last records of a shipped log
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vellum tail -n 100 -f s3://bucket/app")]
 pub(super) struct TailArgs {
     /// Where the log was shipped to
     url: String,

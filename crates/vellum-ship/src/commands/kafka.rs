@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use vellum_command::outcome::{BadValue, Outcome, Result};
+use vellum_command::shipping::ShipArgs;
 use vellum_ship::kafka::{self, Config, Event, SendError, SendOptions, Target};
 
 use super::minute::Minute;
-use super::ship::ShipArgs;
 use crate::output;
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -2,27 +2,17 @@
 
 use std::sync::Arc;
 
-use clap::Args;
 use serde_json::json;
 use url::Url;
 use vellum_command::moment::text_of_nanos;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::print_json;
+use vellum_command::shipping::LsArgs;
 use vellum_ship::decide::Plan;
 use vellum_ship::read::{Remote, find_logs};
 use vellum_ship::store::{self, Store};
 
 use crate::output;
-
-/// List the logs below a URL: how many bytes of log each has, and when it was shipped last
-#[derive(Args, Debug)]
-pub(super) struct LsArgs {
-    /// A log, or what the URLs of many logs begin with
-    url: String,
-    /// Print JSON Lines
-    #[arg(long)]
-    json: bool,
-}
 
 pub(super) async fn run(args: LsArgs) -> Result<Outcome> {
     let store = super::open(&args.url)?;

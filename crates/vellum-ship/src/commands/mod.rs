@@ -13,11 +13,14 @@ mod stat;
 mod trim;
 mod verify;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use vellum_command::help::{self, Shell};
 use vellum_command::outcome::{Outcome, Result};
+use vellum_command::shipping::{LsArgs, RestoreArgs, ShipArgs};
 use vellum_command::{signals, stdio};
 use vellum_ship::read::Remote;
 use vellum_ship::store::{self, Store};
@@ -27,7 +30,7 @@ use vellum_ship::store::{self, Store};
 /// URL is s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or file:///DIRECTORY. The
 /// credentials come from the environment: AWS_*, AZURE_*, GOOGLE_*.
 #[derive(Parser, Debug)]
-#[command(name = "vellum-ship", version, disable_help_subcommand = true)]
+#[command(name = "vellum-ship", version, disable_help_subcommand = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -35,17 +38,29 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    Ship(ship::ShipArgs),
+    Ship(ShipArgs),
     Trim(trim::TrimArgs),
-    Restore(restore::RestoreArgs),
+    Restore(RestoreArgs),
     Cat(cat::CatArgs),
     Tail(cat::TailArgs),
     Stat(stat::StatArgs),
     Verify(verify::VerifyArgs),
-    Ls(ls::LsArgs),
+    Ls(LsArgs),
     Bench(bench::BenchArgs),
     #[command(hide = true)]
     Put(put::PutArgs),
+    /// Print a completion script for a shell
+    #[command(hide = true)]
+    Completions {
+        shell: Shell,
+    },
+    /// Print the man page, or write one for each command to a directory
+    ///
+    /// The page of the program itself is not written: `vellum-ship.1` is that of `vellum ship`.
+    #[command(hide = true)]
+    Man {
+        dir: Option<PathBuf>,
+    },
 }
 
 /// Does what the command line asks for.
@@ -81,6 +96,9 @@ async fn run_command(command: Command) -> Result<Outcome> {
         Command::Ls(args) => ls::run(args).await,
         Command::Bench(args) => bench::run(&args),
         Command::Put(args) => put::run(args).await,
+        Command::Completions { shell } => help::print_completions(Cli::command(), shell),
+        Command::Man { dir: Some(dir) } => help::write_man_of_commands(Cli::command(), &dir),
+        Command::Man { dir: None } => help::print_man(Cli::command()),
     }
 }
 

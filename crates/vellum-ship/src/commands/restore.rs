@@ -1,50 +1,17 @@
 //! `vellum restore`: a log from what was shipped.
 
-use std::path::PathBuf;
-use std::time::SystemTime;
-
-use clap::Args;
 use serde::Serialize;
-use vellum_command::moment::moment;
-use vellum_command::outcome::{BadValue, Outcome, Result};
+use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::print_json;
+use vellum_command::shipping::{End, RestoreArgs};
 use vellum_ship::read::{self, Restore, Restored, Until};
 
 use super::remote;
 use crate::output::{self, Bar};
 
-/// Restore a log from what was shipped
-///
-/// That everything is stored is checked before anything is written. Afterwards the log is durable,
-/// and every byte of it was verified: the hashes of objects, the chain through them, the checksums
-/// of records. The directory has to be empty, or not to be there.
-#[derive(Args, Debug)]
-pub(super) struct RestoreArgs {
-    /// Where the log was shipped to
-    url: String,
-    /// The directory of the new log
-    dir: PathBuf,
-    /// Restore what is before this position, or what was shipped by this time, as 10:00,
-    /// '2026-11-23 08:30' (local), 2026-11-23T08:30:00Z, 1h (ago) or yesterday
-    ///
-    /// The log ends behind its last whole record there. By time, it is as exact as the interval in
-    /// which the log was shipped.
-    #[arg(long, value_name = "POSITION|TIME", value_parser = until, allow_hyphen_values = true)]
-    to: Option<Until>,
-    /// Continue a restore that was interrupted, in the same directory
-    #[arg(long)]
-    resume: bool,
-    /// The most objects that are fetched at the same time; fewer where they take more than 33 MiB
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
-    jobs: u8,
-    /// Print the report as JSON
-    #[arg(long)]
-    json: bool,
-}
-
 pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     let remote = remote(&args.url).await?;
-    let until = args.to.unwrap_or(Until::End);
+    let until = until(args.to);
     let how = Restore { until, resume: args.resume, jobs: usize::from(args.jobs) };
     let mut bar = Bar::new();
     let restored =
@@ -59,15 +26,13 @@ pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     Ok(if is_good { Outcome::Good } else { Outcome::Damaged })
 }
 
-/// Reads a position or a time.
-fn until(text: &str) -> std::result::Result<Until, BadValue> {
-    if let Ok(position) = text.parse() {
-        return Ok(Until::Position(position));
+/// What is wanted of the log.
+fn until(end: Option<End>) -> Until {
+    match end {
+        None => Until::End,
+        Some(End::Position(position)) => Until::Position(position),
+        Some(End::Time(nanos)) => Until::Time(nanos),
     }
-    let time = moment(text).map_err(|error| BadValue(format!("give a position, or {error}")))?;
-    let nanos = time.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_nanos());
-    let nanos = nanos.ok().and_then(|nanos| u64::try_from(nanos).ok());
-    nanos.map(Until::Time).ok_or_else(|| BadValue("that time is too far away".to_string()))
 }
 
 fn tell(restored: &Restored) {

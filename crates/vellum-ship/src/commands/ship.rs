@@ -2,78 +2,21 @@
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::{Log, Lsn, Options};
 use vellum_command::outcome::{BadValue, Outcome, Result};
+use vellum_command::shipping::{Retained, ShipArgs};
 use vellum_command::stdio;
-use vellum_command::values::{bytes, short_span};
 use vellum_ship::decide::Retain;
 use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store;
 
 use super::minute::Minute;
 use crate::output::{self, Bar};
-
-/// Ship what is durable in a log to object storage, as it comes
-///
-/// One process ships a log at a time; more of them wait until it ends. SIGTERM and SIGINT finish
-/// what is in flight and end with exit code 0. A log that is shipped keeps what is not shipped yet.
-#[derive(Args, Debug)]
-pub(super) struct ShipArgs {
-    /// The log's directory
-    pub(super) log: PathBuf,
-    /// Where it goes
-    #[arg(required_unless_present = "detach")]
-    pub(super) url: Option<String>,
-    /// Ship the log no more: it keeps nothing for a shipper, and may be shipped to another URL
-    #[arg(long, conflicts_with_all = ["url", "once", "take_over", "dry_run", "retain", "max_unshipped"])]
-    pub(super) detach: bool,
-    /// Ship what is durable now, and end
-    #[arg(long)]
-    pub(super) once: bool,
-    /// How often something new is shipped
-    #[arg(long, default_value = "1s", value_parser = short_span)]
-    pub(super) interval: Duration,
-    /// How often at most, where a commit waits for it
-    #[arg(long, default_value = "250ms", value_parser = short_span)]
-    min_interval: Duration,
-    /// Ship to a URL that another shipper or another copy of the log has shipped to
-    #[arg(long)]
-    pub(super) take_over: bool,
-    /// The most bytes that the log keeps because they are not shipped, as 10GiB; what is removed
-    /// then is a gap in the store
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pub(super) max_unshipped: Option<u64>,
-    /// How long a generation lasts before the next one begins; 0s: for ever
-    #[arg(long, default_value = "1d", value_parser = short_span)]
-    rotate: Duration,
-    /// Delete generations that ended longer ago, as 30d, or that are older than the newest so many
-    /// bytes in the store, as 100GiB
-    #[arg(long, value_name = "TIME|BYTES", value_parser = retain)]
-    pub(super) retain: Option<Retain>,
-    /// Say what would be shipped and deleted and what requests cost, and do nothing
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// Kafka: the partition that gets the records
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) partition: Option<i32>,
-    /// Kafka: an option of librdkafka; VELLUM_KAFKA_SASL_PASSWORD in the environment is
-    /// sasl.password
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(super) kafka_config: Vec<String>,
-}
-
-impl ShipArgs {
-    /// Where it goes; nowhere if it is detached.
-    pub(super) fn url(&self) -> &str {
-        self.url.as_deref().unwrap_or_default()
-    }
-}
 
 /// The signals that have it finish what is in flight.
 pub(super) const TAKEN: [i32; 2] = [SIGINT, SIGTERM];
@@ -127,7 +70,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         max_unshipped: args.max_unshipped,
         in_flight: IN_FLIGHT,
     };
-    let (rotate, retain) = (args.rotate, args.retain);
+    let (rotate, retain) = (args.rotate, args.retain.map(kept));
     let keep = KeepOptions { rotate, retain, note: |text| output::say(text) };
     let started = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
@@ -173,11 +116,12 @@ async fn to_kafka(_: ShipArgs) -> Result<Outcome> {
     Err(BadValue(how.into()).into())
 }
 
-/// A span of time, or a number of bytes; without a unit it is neither.
-fn retain(text: &str) -> std::result::Result<Retain, String> {
-    let bytes = || bytes(text).ok().filter(|_| text.ends_with(char::is_alphabetic));
-    let retain = short_span(text).ok().map(Retain::Age).or_else(|| bytes().map(Retain::Bytes));
-    retain.ok_or_else(|| "a time as 30d, or bytes as 100GiB, are wanted".to_string())
+/// What is kept, as the store's part calls it.
+fn kept(retained: Retained) -> Retain {
+    match retained {
+        Retained::Age(age) => Retain::Age(age),
+        Retained::Bytes(bytes) => Retain::Bytes(bytes),
+    }
 }
 
 /// An estimate from what is there; the store is only asked what is old.
@@ -192,7 +136,7 @@ async fn dry_run(log: &Log, args: &ShipArgs) -> Result<Outcome> {
         month * (0.005 + 0.0004) / 1000.0,
     ))?;
     if let Some(retain) = args.retain {
-        let old = driver::would_delete(store::open(args.url())?, retain).await?;
+        let old = driver::would_delete(store::open(args.url())?, kept(retain)).await?;
         output::print(format_args!(
             "{} objects would be deleted, {} generations wholly.",
             old.objects, old.generations

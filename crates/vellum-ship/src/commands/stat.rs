@@ -16,6 +16,7 @@ use crate::output;
 ///
 /// Costs a list and a small request for each object. Bodies are not read: `vellum verify URL` does.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vellum stat --json s3://bucket/app")]
 pub(super) struct StatArgs {
     /// Where the log was shipped to
     url: String,

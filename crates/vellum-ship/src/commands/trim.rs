@@ -15,11 +15,12 @@ use crate::output;
 /// A generation ends when a shipper takes over or the log was truncated. The generation that is
 /// shipped to is never touched.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vellum trim --retain 30d s3://bucket/app")]
 pub(super) struct TrimArgs {
     /// Where the log is
     url: String,
     /// How long a generation is kept after its end
-    #[arg(long, value_parser = short_span)]
+    #[arg(long, value_name = "SPAN", value_parser = short_span)]
     retain: Duration,
     /// Say what would be deleted, and delete nothing
     #[arg(long)]

@@ -19,11 +19,13 @@ use crate::output::{self, Bar};
 /// last. The checksums of records were verified when they were shipped; `vellum restore` does it
 /// again.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vellum verify s3://bucket/app")]
 pub(super) struct VerifyArgs {
     /// Where the log was shipped to
     url: String,
     /// The most objects that are fetched at the same time; fewer where they take more than 33 MiB
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Print JSON
     #[arg(long)]
