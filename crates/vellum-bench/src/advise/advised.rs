@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::Measured;
 use super::commit_path::CommitPaths;
 use super::detect::Surroundings;
-use super::measure::Entrant;
-use super::recommend::{self, Recommendation, scores};
-use super::traps::{Trap, traps};
+use super::measure::{Entrant, Times};
+use super::recommend::{self, CommitTime, Recommendation, scores};
+use super::traps::{self, Trap};
 use crate::conditions::Conditions;
 use crate::error::Result;
 use crate::report::{self, Better, Case, Report};
@@ -60,7 +60,7 @@ impl Advised {
             report,
             recommendations: measured.iter().map(Measured::recommendation).collect(),
             commit_paths: None,
-            traps: traps(&surroundings),
+            traps: traps::traps(&surroundings),
             surroundings,
         }
     }
@@ -85,6 +85,9 @@ impl Advised {
     /// beware of, what was measured.
     pub fn text(&self) -> String {
         let mut text = String::new();
+        for warning in &self.report.warnings {
+            text.push_str(&report::wrapped(&format!("To be taken with care: {warning}")));
+        }
         for line in self.surroundings.lines() {
             text.push_str(&report::wrapped(&line));
         }
@@ -97,13 +100,18 @@ impl Advised {
         if let Some(paths) = &self.commit_paths {
             text.push_str(&report::wrapped(&format!("\n{}", paths.line())));
         }
-        if !self.traps.is_empty() {
-            text.push_str("\nBeware:\n");
+        for (heading, traps) in traps::parts(&self.traps) {
+            text.push_str(&format!("\n{heading}:\n"));
+            for trap in traps {
+                text.push_str(&report::wrapped(&format!("- {}", trap.line())));
+            }
         }
-        for trap in &self.traps {
-            text.push_str(&report::wrapped(&format!("- {}", trap.line())));
-        }
-        format!("{text}\nMeasured:\n{}", self.report.table())
+        format!("{text}\nMeasured:\n{}", self.measured().table())
+    }
+
+    /// The report without its warnings, which are said first.
+    fn measured(&self) -> Report {
+        Report { warnings: Vec::new(), ..self.report.clone() }
     }
 
     /// One HTML page without anything from elsewhere: the recommendations and traps, and the report
@@ -113,8 +121,10 @@ impl Advised {
         for recommendation in &self.recommendations {
             text.push_str(&(recommendation.lines().join("\n") + "\n\n"));
         }
-        for trap in &self.traps {
-            text.push_str(&format!("Beware: {}\n", trap.line()));
+        for (heading, traps) in traps::parts(&self.traps) {
+            for trap in traps {
+                text.push_str(&format!("{heading}: {}\n", trap.line()));
+            }
         }
         report::html_with_recommendation(std::slice::from_ref(&self.report), &text)
     }
@@ -122,6 +132,9 @@ impl Advised {
     /// As Markdown: the recommendations, the traps, and the report.
     pub fn to_markdown(&self) -> String {
         let mut text = String::from("# vellum advise\n");
+        for warning in &self.report.warnings {
+            text.push_str(&format!("\nTo be taken with care: {warning}\n"));
+        }
         for recommendation in &self.recommendations {
             let mut lines = recommendation.lines().into_iter();
             text.push_str(&format!("\n## {}\n\n", lines.next().unwrap_or_default()));
@@ -130,18 +143,25 @@ impl Advised {
         if let Some(paths) = &self.commit_paths {
             text.push_str(&format!("\n{}\n", paths.line()));
         }
-        if !self.traps.is_empty() {
-            text.push_str("\n## Beware\n\n");
+        for (heading, traps) in traps::parts(&self.traps) {
+            text.push_str(&format!("\n## {heading}\n\n"));
+            traps.iter().for_each(|trap| text.push_str(&format!("- {}\n", trap.line())));
         }
-        self.traps.iter().for_each(|trap| text.push_str(&format!("- {}\n", trap.line())));
-        format!("{text}\n{}", self.report.to_markdown())
+        format!("{text}\n{}", self.measured().to_markdown())
     }
 }
 
 impl Measured {
     fn recommendation(&self) -> Recommendation {
         match &self.entrants {
-            Ok(entrants) => recommend::recommend(self.purpose, entrants),
+            Ok(entrants) => {
+                let recommendation = recommend::recommend(self.purpose, entrants);
+                let is_chosen = |it: &Entrant| Some(it.way) == recommendation.chosen;
+                let chosen = entrants.iter().position(is_chosen);
+                let times = chosen.and_then(|chosen| self.times.get(chosen));
+                let commit_times = times.into_iter().flatten().filter_map(CommitTime::of).collect();
+                Recommendation { commit_times, ..recommendation }
+            }
             Err(reason) => recommend::nothing(self.purpose, reason),
         }
     }
@@ -172,16 +192,25 @@ impl Measured {
                 return vec![Case { skipped, ..row().key("way", "all") }];
             }
         };
-        let complete = |(entrant, scores): (&Entrant, Option<Vec<f64>>)| {
+        let complete = |(index, (entrant, scores)): (usize, (&Entrant, Option<Vec<f64>>))| {
             let scores = scores.unwrap_or_default();
             let case =
                 row().key("way", entrant.way).metric("to default", "x", Better::Higher, scores);
             let with_figure = |case: Case, (index, (name, unit)): (usize, &(String, &str))| {
                 case.metric(name, unit, Better::Higher, entrant.figures(|sample| sample[index]))
             };
-            entrant.case(self.figures.iter().enumerate().fold(case, with_figure))
+            let case = self.figures.iter().enumerate().fold(case, with_figure);
+            let times = self.times.get(index).into_iter().flatten();
+            let with_times =
+                |case: Case, times: &Times| {
+                    let Times { threads, p50, p99 } = times;
+                    case.metric(&format!("p50, {threads}"), "us", Better::Lower, p50.clone())
+                        .metric(&format!("p99, {threads}"), "us", Better::Lower, p99.clone())
+                };
+            let case = if entrant.is_good() { times.fold(case, with_times) } else { case };
+            entrant.case(case)
         };
-        entrants.iter().zip(scores(entrants)).map(complete).collect()
+        entrants.iter().zip(scores(entrants)).enumerate().map(complete).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A small run, and what is made of it.
 
+use super::super::traps::Severity;
 use super::*;
 use crate::advise::{Config, Purpose, run};
 use crate::progress::Silent;
@@ -58,4 +59,39 @@ fn what_is_recommended_agrees_with_the_rows_in_the_json() {
 fn a_directory_that_is_not_there_is_told() {
     let error = run(&Config::new("/nonexistent"), &mut Silent).unwrap_err();
     assert!(error.to_string().contains("/nonexistent"), "{error}");
+}
+
+#[test]
+fn it_is_said_how_long_a_commit_takes() {
+    let advised = small_run(&[Purpose::Wal]);
+    let it = &advised.recommendations[0];
+    assert_eq!(it.commit_times.len(), 2);
+    assert!(it.commit_times.iter().all(|one| one.p50_us > 0.0 && one.p99_us >= one.p50_us));
+    assert!(advised.text().contains("A commit takes p50 "), "{}", advised.text());
+    let chosen = advised.report.cases.iter().find(|row| row.value("way") == it.way.as_deref());
+    let p99 = chosen.unwrap().figure("p99, 1 thread").unwrap();
+    assert_eq!((p99.unit.as_str(), p99.samples.len()), ("us", 5));
+}
+
+#[test]
+fn that_the_machine_was_busy_is_said_first_and_a_note_asks_for_nothing() {
+    let mut advised = small_run(&[Purpose::Log]);
+    advised.report.warnings = vec!["the machine was busy".into()];
+    let trap = |severity, what: &str, remedy: &str| Trap {
+        severity,
+        what: what.into(),
+        remedy: remedy.into(),
+    };
+    advised.traps =
+        vec![trap(Severity::Cost, "it is full", "make room"), trap(Severity::Note, "no FUA", "")];
+    let text = advised.text();
+    assert!(text.starts_with("To be taken with care: the machine was busy\n"), "{text}");
+    assert_eq!(text.matches("the machine was busy").count(), 1, "{text}");
+    assert!(text.contains("\nBeware:\n- cost: it is full. What to do: make room\n"), "{text}");
+    assert!(text.contains("\nGood to know:\n- no FUA\n"), "{text}");
+    advised.traps.remove(0);
+    assert!(!advised.text().contains("Beware"), "{}", advised.text());
+    let markdown = advised.to_markdown();
+    assert!(markdown.contains("## Good to know\n\n- no FUA\n"), "{markdown}");
+    assert!(markdown.find("busy") < markdown.find("## For a log"), "{markdown}");
 }

@@ -35,7 +35,7 @@ pub use crate::faster::Evidence;
 pub use advised::Advised;
 pub use commit_path::{CommitPaths, MeasuredPath, commit_paths};
 pub use detect::{Disk, Feature, Surroundings};
-pub use recommend::{Recommendation, Rival, Setting, Sureness};
+pub use recommend::{CommitTime, Recommendation, Rival, Setting, Sureness};
 pub use store::check_replaceable;
 pub use traps::{Severity, Trap};
 pub use way::Purpose;
@@ -43,7 +43,7 @@ pub use way::Purpose;
 use measure::file::FileField;
 use measure::log::LogField;
 use measure::wal::WalField;
-use measure::{Entrant, Field, contest, enter};
+use measure::{Entrant, Field, Times, contest, enter};
 
 /// All measurements together never take more of the free space than one part of so many …
 const FREE_SHARE: u64 = 10;
@@ -166,6 +166,8 @@ struct Measured {
     purpose: Purpose,
     figures: Vec<(String, &'static str)>,
     entrants: std::result::Result<Vec<Entrant>, String>,
+    /// How long commits took, for each entrant.
+    times: Vec<Vec<Times>>,
 }
 
 /// The measurement for a purpose, ready to start.
@@ -193,9 +195,13 @@ impl Race {
         Ok(match self.lanes {
             Ok((mut field, mut entrants)) => {
                 contest(field.as_mut(), &mut entrants, budget, arena)?;
-                Measured { purpose, figures: field.figures(), entrants: Ok(entrants) }
+                let times = (0..entrants.len()).map(|way| field.times(way)).collect();
+                Measured { purpose, figures: field.figures(), entrants: Ok(entrants), times }
             }
-            Err(reason) => Measured { purpose, figures: Vec::new(), entrants: Err(reason) },
+            Err(reason) => {
+                let (figures, times) = (Vec::new(), Vec::new());
+                Measured { purpose, figures, entrants: Err(reason), times }
+            }
         })
     }
 }

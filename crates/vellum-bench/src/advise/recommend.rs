@@ -5,11 +5,12 @@ use vellum::Fill;
 
 use super::Purpose;
 use super::choice::{Choice, choose};
-use super::measure::Entrant;
+use super::measure::{Entrant, Times};
 use super::way::{FileWay, LogWay, Way};
 use crate::bytes::size;
 use crate::faster::Evidence;
-use crate::stats::ratios;
+use crate::report::number;
+use crate::stats::{Spread, ratios};
 
 /// How sure a recommendation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +50,8 @@ pub struct Recommendation {
     pub sureness: Sureness,
     /// What it comes to, in the order of importance.
     pub settings: Vec<Setting>,
+    /// How long a commit took in the middle of the rounds, where commits were measured.
+    pub commit_times: Vec<CommitTime>,
     /// Against the default, if it is another way.
     pub against_default: Option<Evidence>,
     /// The best of the others.
@@ -57,6 +60,30 @@ pub struct Recommendation {
     pub reason: String,
     #[serde(skip)]
     pub(super) chosen: Option<Way>,
+}
+
+/// How long commits took: the middle of the rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct CommitTime {
+    /// How many threads committed, as `4 threads`.
+    pub threads: String,
+    /// Half of the commits took no longer, in microseconds.
+    pub p50_us: f64,
+    /// 99 of a hundred took no longer.
+    pub p99_us: f64,
+}
+
+impl CommitTime {
+    pub(super) fn of(times: &Times) -> Option<CommitTime> {
+        let median = |samples: &[f64]| Some(Spread::of(samples)?.median);
+        let (p50_us, p99_us) = (median(&times.p50)?, median(&times.p99)?);
+        Some(CommitTime { threads: times.threads.clone(), p50_us, p99_us })
+    }
+
+    fn text(&self) -> String {
+        let CommitTime { threads, p50_us, p99_us } = self;
+        format!("p50 {} us, p99 {} us with {threads}", number(*p50_us), number(*p99_us))
+    }
 }
 
 /// A setting and its value.
@@ -121,6 +148,7 @@ pub(super) fn recommend(purpose: Purpose, entrants: &[Entrant]) -> Recommendatio
         is_default: chosen.way.is_default(),
         sureness: sureness(choice, against_default.as_ref(), next_best.as_ref()),
         settings: settings(purpose, chosen),
+        commit_times: Vec::new(),
         against_default,
         next_best,
         reason: String::new(),
@@ -138,6 +166,7 @@ pub(super) fn nothing(purpose: Purpose, reason: &str) -> Recommendation {
         is_default: true,
         sureness: Sureness::NotMeasured,
         settings: Vec::new(),
+        commit_times: Vec::new(),
         against_default: None,
         next_best: None,
         reason: format!("nothing could be measured: {reason}"),
@@ -165,11 +194,12 @@ impl Recommendation {
         let settings =
             self.settings.iter().map(|Setting { name, value }| format!("{name}: {value}"));
         let settings: Vec<String> = settings.collect();
-        vec![
-            format!("For {} ({purpose}): {way}", purpose.title()),
-            settings.join("; "),
-            format!("{}: {reason}", self.sureness.in_words()),
-        ]
+        let times: Vec<String> = self.commit_times.iter().map(CommitTime::text).collect();
+        let times = format!("A commit takes {}", times.join("; "));
+        let times = (!self.commit_times.is_empty()).then_some(times);
+        let what = format!("For {} ({purpose}): {way}", purpose.title());
+        let why = format!("{}: {reason}", self.sureness.in_words());
+        [Some(what), Some(settings.join("; ")), times, Some(why)].into_iter().flatten().collect()
     }
 
     /// Why it is this way. `default` is the way that the library goes by itself.
@@ -198,11 +228,16 @@ impl Recommendation {
 /// `2.1 × as fast as mapped, off (1.9 … 2.3), in 9 of 9 rounds`.
 fn against(evidence: &Evidence, other: &str) -> String {
     let Evidence { ratio, faster_rounds, rounds, .. } = evidence;
-    let numbers = format!(
+    if !evidence.is_sure {
+        let others = rounds - faster_rounds;
+        return format!(
+            "no difference seen: {other} was as fast or faster in {others} of {rounds} rounds"
+        );
+    }
+    format!(
         "{:.2} × as fast as {other} ({:.2} … {:.2}), faster in {faster_rounds} of {rounds} rounds",
         ratio.median, ratio.min, ratio.max
-    );
-    if evidence.is_sure { numbers } else { format!("no difference seen: {numbers}") }
+    )
 }
 
 fn settings(purpose: Purpose, entrant: &Entrant) -> Vec<Setting> {

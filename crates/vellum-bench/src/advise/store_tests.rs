@@ -40,6 +40,7 @@ fn advised(dir: &Path) -> Advised {
         purpose,
         figures: vec![("speed".into(), "GB/s")],
         entrants: Ok(entrants.to_vec()),
+        times: Vec::new(),
     });
     let conditions = Conditions::now(dir, &Options::default());
     let advised = Advised::new(conditions, 9, vec![], Surroundings::default(), measured.into());

@@ -26,7 +26,7 @@ pub struct Trap {
     pub severity: Severity,
     /// What it is, and why it matters.
     pub what: String,
-    /// What to do about it.
+    /// What to do about it; empty if that is nothing.
     pub remedy: String,
 }
 
@@ -34,13 +34,25 @@ impl Trap {
     /// For people.
     pub(super) fn line(&self) -> String {
         let Trap { severity, what, remedy } = self;
-        let severity = match severity {
-            Severity::Danger => "danger",
-            Severity::Cost => "cost",
-            Severity::Note => "note",
+        let remedy = match remedy.as_str() {
+            "" => String::new(),
+            remedy => format!(". What to do: {remedy}"),
         };
-        format!("{severity}: {what}. What to do: {remedy}")
+        let severity = match severity {
+            Severity::Danger => "danger: ",
+            Severity::Cost => "cost: ",
+            Severity::Note => "",
+        };
+        format!("{severity}{what}{remedy}")
     }
+}
+
+/// The traps under the heading that they have for people; no heading without any.
+pub(super) fn parts(traps: &[Trap]) -> Vec<(&'static str, Vec<&Trap>)> {
+    let (notes, bad): (Vec<&Trap>, Vec<&Trap>) =
+        traps.iter().partition(|trap| trap.severity == Severity::Note);
+    let parts = [("Beware", bad), ("Good to know", notes)];
+    parts.into_iter().filter(|(_, traps)| !traps.is_empty()).collect()
 }
 
 /// All traps here, the worst first.
@@ -202,10 +214,11 @@ fn of_devices(around: &Surroundings, traps: &mut Vec<Trap>) {
         traps.push(trap(
             Severity::Note,
             format!(
-                "{} has a volatile cache and no FUA: a commit is a write and a flush",
+                "{} has a volatile cache and no FUA: a commit is a write and a flush; on a device \
+                 with FUA, or with a battery, commits cost half",
                 disk.name
             ),
-            "nothing to do; on a device with FUA, or with a battery, commits cost half",
+            "",
         ));
     }
 }

@@ -19,6 +19,15 @@ pub(super) mod wal;
 /// So much of a round's time is planned; the rest is for what nobody foresees.
 const PLANNED_SHARE: f64 = 0.85;
 
+/// How long commits took, in microseconds, in each round. Ways are not compared by it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    /// As `4 threads`.
+    pub(super) threads: String,
+    pub(super) p50: Vec<f64>,
+    pub(super) p99: Vec<f64>,
+}
+
 /// What is measured for one purpose.
 pub(super) trait Field {
     fn purpose(&self) -> Purpose;
@@ -35,6 +44,11 @@ pub(super) trait Field {
 
     /// One turn of a way: all its figures. Everything written has been verified.
     fn turn(&mut self, way: usize, round: u32) -> Result<Vec<f64>>;
+
+    /// How long single commits of a way took in each counted round.
+    fn times(&self, _way: usize) -> Vec<Times> {
+        Vec::new()
+    }
 
     /// The first round took `spent`; from now on a round should take `budget`.
     fn fit(&mut self, spent: Duration, budget: Duration);

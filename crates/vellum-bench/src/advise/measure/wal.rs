@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use vellum::{Fill, Options, Preallocate, Tuning};
 
-use super::Field;
 use super::default::Default;
+use super::{Field, Times as CommitTimes};
 use crate::advise::Purpose;
 use crate::advise::way::{LogWay, Way};
+use crate::call_times::Latency;
 use crate::error::{Error, Result};
 use crate::suite::commit::Cell;
 use crate::suite::commit::keeper::Keeper;
@@ -55,6 +56,8 @@ pub(in crate::advise) struct WalField {
     threads: [u32; 2],
     segment_bytes: u64,
     logs: Vec<Keeper>,
+    /// For each way, and each of `threads`.
+    times: Vec<[CommitTimes; 2]>,
     slice: Duration,
 }
 
@@ -82,7 +85,9 @@ impl WalField {
         };
         let logs = ways.iter().enumerate().map(log).collect();
         let threads = [1, several];
-        Ok(WalField { dir, default, ways, threads, segment_bytes, logs, slice: SLICE_FIRST })
+        let of = |threads| CommitTimes { threads: by(threads), ..CommitTimes::default() };
+        let times = vec![threads.map(of); ways.len()];
+        Ok(WalField { dir, default, ways, threads, segment_bytes, logs, times, slice: SLICE_FIRST })
     }
 
     /// Whether space or time is too short for the usual segments; then how long they are.
@@ -94,6 +99,10 @@ impl WalField {
         let commits_max = SEGMENTS * self.segment_bytes / (BLOCK_BYTES * 2);
         Cell { bytes: RECORD_BYTES, threads, processes: 1, commits_max }
     }
+}
+
+fn by(threads: u32) -> String {
+    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }
 
 fn options(way: LogWay, segment_bytes: u64) -> Options {
@@ -112,9 +121,7 @@ impl Field for WalField {
     }
 
     fn figures(&self) -> Vec<(String, &'static str)> {
-        let name =
-            |threads| if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
-        self.threads.map(|threads| (name(threads), "commits/s")).to_vec()
+        self.threads.map(|threads| (by(threads), "commits/s")).to_vec()
     }
 
     fn probe(&mut self, way: usize) -> std::result::Result<(), String> {
@@ -125,13 +132,23 @@ impl Field for WalField {
     fn turn(&mut self, way: usize, round: u32) -> Result<Vec<f64>> {
         let times = Times { slice: self.slice, limit: self.slice + LIMIT };
         let mut speeds = Vec::new();
-        for threads in self.threads {
+        for (index, threads) in self.threads.into_iter().enumerate() {
             let cell = self.cell(threads);
             let one = self.cell(1);
             let sample = measure(self.logs[way].ready(&one)?, &cell, round, times)?;
             speeds.push(sample.commits_per_second);
+            let latency = Latency::of(&mut sample.nanos.clone()).filter(|_| round > 0);
+            if let Some(latency) = latency {
+                let times = &mut self.times[way][index];
+                times.p50.push(latency.p50);
+                times.p99.push(latency.p99);
+            }
         }
         Ok(speeds)
+    }
+
+    fn times(&self, way: usize) -> Vec<CommitTimes> {
+        self.times[way].to_vec()
     }
 
     fn fit(&mut self, spent: Duration, budget: Duration) {
