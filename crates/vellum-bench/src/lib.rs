@@ -74,7 +74,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use place::Scope;
 pub use progress::{Event, Progress, Silent};
 pub use report::{
-    Better, Case, Key, Metric, Report, Series, html, html_with_recommendation, number,
+    Better, Case, Key, Metric, Report, Series, findings_text, html, html_with_recommendation,
+    number,
 };
 pub use scratch::{Making, MkfsOptions, ScratchKind, give_back};
 pub use setting::Setting;

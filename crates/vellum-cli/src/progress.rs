@@ -1,18 +1,39 @@
 //! How far a long command has come, on standard error: a bar if that is a terminal, and otherwise a
 //! line each minute.
 
+use std::fmt;
 use std::time::Duration;
 
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use vellum_bench::{Event, Progress};
 use vellum_command::output;
 
 /// A bar of `len` steps, drawn only when it is told to move: no thread runs behind it.
 pub(crate) fn bar(len: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{bar:30} {percent:>3} %  {elapsed:>4}, {eta} left  {wide_msg}",
-    );
-    ProgressBar::new(len).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let style =
+        ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed:>4}{left}  {wide_msg}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let told = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        let left = left(state.elapsed(), state.pos(), state.len().unwrap_or(0));
+        let left = left.map_or_else(String::new, |left| format!(", {} left", span(left)));
+        // Nothing can be done about a bar that cannot be drawn.
+        let _ = text.write_str(&left);
+    };
+    ProgressBar::new(len).with_style(style.with_key("left", told))
+}
+
+/// How long the rest takes at the pace of all that is done; `None` before anything is.
+fn left(elapsed: Duration, position: u64, len: u64) -> Option<Duration> {
+    let rest = len.saturating_sub(position) as f64;
+    (position > 0).then(|| elapsed.mul_f64(rest / position as f64))
+}
+
+/// Minutes are rounded: two of them may be one and a half, so the first ones are seconds.
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..180 => format!("{seconds} s"),
+        _ => HumanDuration(time).to_string(),
+    }
 }
 
 /// Where there is no bar, a line is written no more often than this.
@@ -97,8 +118,9 @@ fn line(bar: &ProgressBar, last: &mut Duration) -> Option<String> {
     }
     *last = elapsed;
     let percent = 100 * bar.position() / bar.length().unwrap_or(0).max(1);
-    let (elapsed, left) = (HumanDuration(elapsed), HumanDuration(bar.eta()));
-    Some(format!("{percent} % after {elapsed}, about {left} left: {}", bar.message()))
+    let left = left(elapsed, bar.position(), bar.length().unwrap_or(0));
+    let left = left.map_or_else(String::new, |left| format!(", about {} left", span(left)));
+    Some(format!("{percent} % after {}{left}: {}", span(elapsed), bar.message()))
 }
 
 impl Drop for BenchBar {
@@ -147,6 +169,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_left_takes_as_long_as_what_is_done() {
+        let told = |seconds, position| {
+            let bar = ProgressBar::hidden().with_elapsed(Duration::from_secs(seconds));
+            bar.set_length(80);
+            bar.set_position(position);
+            let mut last = Duration::ZERO;
+            line(&bar, &mut last).unwrap()
+        };
+        assert_eq!(told(61, 60), "75 % after 61 s, about 20 s left: ");
+        assert_eq!(told(100, 40), "50 % after 100 s, about 100 s left: ");
+        assert_eq!(told(600, 60), "75 % after 10 minutes, about 3 minutes left: ");
+        assert_eq!(told(61, 0), "0 % after 61 s: ");
+    }
+
+    #[test]
     fn without_a_terminal_a_line_is_written_each_minute() {
         let bar = ProgressBar::hidden().with_elapsed(LINE_PAUSE * 3);
         bar.set_length(4);
@@ -154,8 +191,7 @@ mod tests {
         bar.set_message("write, 4 threads");
         let mut last = LINE_PAUSE;
         let told = line(&bar, &mut last).unwrap();
-        assert!(told.starts_with("25 % after 3 minutes, about "), "{told}");
-        assert!(told.ends_with(" left: write, 4 threads"), "{told}");
+        assert_eq!(told, "25 % after 3 minutes, about 9 minutes left: write, 4 threads");
         // The next one is due a minute later.
         assert_eq!(line(&bar, &mut last), None);
     }

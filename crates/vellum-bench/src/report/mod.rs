@@ -22,7 +22,7 @@ pub(crate) mod table;
 mod tables;
 
 pub use case::{Better, Case, Key, Metric, Series};
-pub use html::{html, html_with_recommendation};
+pub use html::{findings_text, html, html_with_recommendation};
 pub(crate) use json::text as json_text;
 pub use table::number;
 pub(crate) use table::wrapped;

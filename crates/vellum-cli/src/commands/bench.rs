@@ -53,7 +53,7 @@ pub(super) fn run(args: BenchSuiteArgs) -> Result<Outcome> {
     place.apply_to(suite.scope_mut());
     let report = suite.run(&mut BenchBar::default())?;
     let failures = report.failures().map(|case| case.name()).collect();
-    deliver(outputs, &[report])?;
+    deliver(outputs, &[report], "")?;
     judge(failures)
 }
 

@@ -21,7 +21,12 @@ pub fn html(documents: &[Report]) -> String {
     page::page(documents, None).into_string()
 }
 
-/// The same with a recommendation in words above everything that the figures say by themselves.
+/// What the reports say, for a terminal: the best way of each suite, and how sure that is.
+pub fn findings_text(documents: &[Report]) -> String {
+    summary::text(documents)
+}
+
+/// [`html`] with a recommendation in words above everything that the figures say by themselves.
 /// It is plain text; its line breaks are kept.
 pub fn html_with_recommendation(documents: &[Report], recommendation: &str) -> String {
     page::page(documents, Some(recommendation)).into_string()

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::super::group::{Figure, Group};
-use super::super::{Better, Case, Metric, Report};
+use super::super::{Better, Case, Metric, Report, wrapped};
 use super::charts::{better, headlines, spread};
 use super::loads;
 use super::names::row_name;
@@ -63,9 +63,9 @@ impl Verdict {
     }
 }
 
-/// The findings of all tables; nothing if there are none.
-pub(super) fn summary(documents: &[Report]) -> Option<Markup> {
-    let findings: Vec<Finding> = documents
+/// The findings of all tables.
+fn all(documents: &[Report]) -> Vec<Finding> {
+    documents
         .iter()
         .flat_map(|document| {
             let suite = document.suite.as_str();
@@ -75,7 +75,31 @@ pub(super) fn summary(documents: &[Report]) -> Option<Markup> {
                 .filter_map(|(load, group)| finding(suite, &load, &group))
                 .collect::<Vec<Finding>>()
         })
-        .collect();
+        .collect()
+}
+
+/// Those that are seen first, for a terminal; empty if there are none.
+pub(super) fn text(documents: &[Report]) -> String {
+    let findings = all(documents);
+    let shown = first_seen(&findings);
+    let line = |finding: &&Finding| {
+        let Finding { what, place, best, figure, against, verdict, .. } = finding;
+        let as_good = finding.as_good.iter().map(|names| format!(" (as good: {names})"));
+        let against = if against.is_empty() { String::new() } else { format!("; {against}") };
+        let as_good: String = as_good.collect();
+        let verdict = verdict.word();
+        wrapped(&format!("{what}, {place}: {best}{as_good}, {figure}{against} ({verdict})"))
+    };
+    let mut lines: String = shown.iter().map(line).collect();
+    if let Some(more) = findings.len().checked_sub(shown.len()).filter(|more| *more > 0) {
+        lines.push_str(&format!("{more} more findings are in the report (--html)\n"));
+    }
+    lines
+}
+
+/// The findings of all tables; nothing if there are none.
+pub(super) fn summary(documents: &[Report]) -> Option<Markup> {
+    let findings = all(documents);
     if findings.is_empty() {
         return None;
     }

@@ -319,3 +319,17 @@ fn a_quantity_of_commits_has_one_column() {
     assert!(!page.split("id=\"data\"").next().unwrap().contains("all latencies, p50"));
     assert!(page.contains("all latencies, max"));
 }
+
+#[test]
+fn the_findings_can_be_read_in_a_terminal_too() {
+    let rows = [row("fast", &[12.0, 12.5, 12.4, 12.6, 12.2]), row("slow", &[1.0; 5])];
+    let text = findings_text(&[document(rows.to_vec())]);
+    assert_eq!(text, "write: simple, xfs: fast, 12.4 GB/s; 12.4 × better than slow (clear)\n");
+    let many = (0..30).map(|index| {
+        let table = format!("table {index}");
+        Case { table, ..row("write", &[1.0, 2.0]) }
+    });
+    let text = findings_text(&[document(many.collect())]);
+    assert!(text.contains("29 more findings are in the report (--html)"), "{text}");
+    assert_eq!(findings_text(&[document(vec![])]), "");
+}

@@ -1,6 +1,6 @@
 //! `vellum bench all`: every suite with its usual settings.
 
-use vellum_bench::Suite;
+use vellum_bench::{Report, Suite};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
@@ -22,6 +22,12 @@ fn seconds(suite: &dyn Suite, is_quick: bool) -> u64 {
         _ => (30, 360),
     };
     if is_quick { quick } else { full }
+}
+
+/// What stands below all tables.
+fn summary(reports: &[Report]) -> String {
+    let findings = vellum_bench::findings_text(reports);
+    if findings.is_empty() { findings } else { format!("\nWhat these figures say\n\n{findings}") }
 }
 
 /// Runs them.
@@ -46,6 +52,6 @@ pub(crate) fn run(args: &BenchAllArgs) -> Result<Outcome> {
         }
     }
     bar.finish();
-    deliver(outputs, &reports)?;
+    deliver(outputs, &reports, &summary(&reports))?;
     judge(failed)
 }

@@ -100,10 +100,10 @@ fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Hands out reports: their tables, unless another form is printed, and the files.
-pub(super) fn deliver(outputs: Outputs<'_>, reports: &[Report]) -> Result<()> {
+/// Hands out reports: their tables and `summary`, unless another form is printed, and the files.
+pub(super) fn deliver(outputs: Outputs<'_>, reports: &[Report], summary: &str) -> Result<()> {
     let tables: Vec<String> = reports.iter().map(Report::table).collect();
-    outputs.write(&tables.join("\n"), |form| written(form, reports))
+    outputs.write(&(tables.join("\n") + summary), |form| written(form, reports))
 }
 
 /// The reports in a form.
