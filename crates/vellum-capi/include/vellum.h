@@ -1021,6 +1021,7 @@ typedef struct vellum_completion vellum_completion;
 int vellum_committer_start(const vellum_log *log, vellum_committer **committer);
 
 // Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
+// `completion` may be NULL where vellum_committer_fd tells of all.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
 // after the committer was started.
@@ -1029,6 +1030,23 @@ int vellum_committer_start(const vellum_log *log, vellum_committer **committer);
 int vellum_committer_submit(const vellum_committer *committer,
                             uint64_t lsn,
                             vellum_completion **completion);
+
+// One file descriptor for all that is submitted: it becomes readable (POLLIN) when the durable end
+// may have moved, or a commit failed, and stays so until vellum_committer_take. -1 for NULL, where
+// no file descriptor is left, and in a child forked after the committer was started. It is made,
+// readable, at the first call.
+//
+// Borrowed until vellum_committer_stop: do not close it, nothing needs to be read from it.
+//
+// Cost: a system call for each commit that finds it not readable.
+int vellum_committer_fd(const vellum_committer *committer);
+
+// Makes the descriptor unreadable; `*durable` is the end of what is durable: each record before it
+// is. `durable` may be NULL.
+//
+// Errors: that of a commit of this committer that failed since the last call, as of vellum_commit;
+// `*durable` is then as it was. The log may go on after it: call again.
+int vellum_committer_take(const vellum_committer *committer, uint64_t *durable);
 
 // Waits until what was submitted is done, and ends the thread; NULL is fine.
 void vellum_committer_stop(vellum_committer *committer);

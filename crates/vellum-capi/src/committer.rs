@@ -44,6 +44,7 @@ pub extern "C" fn vellum_committer_start(
 }
 
 /// Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
+/// `completion` may be NULL where vellum_committer_fd tells of all.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
 /// after the committer was started.
@@ -57,9 +58,43 @@ pub extern "C" fn vellum_committer_submit(
 ) -> c_int {
     guard(|| {
         let committer = required(committer, "committer")?;
-        let place = required(completion, "completion")?;
-        let completion = committer.committer.submit(Lsn::new(lsn))?;
-        place.write(Box::into_raw(Box::new(vellum_completion { completion })));
+        let submitted = committer.committer.submit(Lsn::new(lsn))?;
+        if let Some(place) = completion {
+            let completion = vellum_completion { completion: submitted };
+            place.write(Box::into_raw(Box::new(completion)));
+        }
+        Ok(VELLUM_OK)
+    })
+}
+
+/// One file descriptor for all that is submitted: it becomes readable (POLLIN) when the durable end
+/// may have moved, or a commit failed, and stays so until vellum_committer_take. -1 for NULL, where
+/// no file descriptor is left, and in a child forked after the committer was started. It is made,
+/// readable, at the first call.
+///
+/// Borrowed until vellum_committer_stop: do not close it, nothing needs to be read from it.
+///
+/// Cost: a system call for each commit that finds it not readable.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_committer_fd(committer: Option<&vellum_committer>) -> c_int {
+    guard_or(-1, || Ok(required(committer, "committer")?.committer.descriptor()?.as_raw_fd()))
+}
+
+/// Makes the descriptor unreadable; `*durable` is the end of what is durable: each record before it
+/// is. `durable` may be NULL.
+///
+/// Errors: that of a commit of this committer that failed since the last call, as of vellum_commit;
+/// `*durable` is then as it was. The log may go on after it: call again.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_committer_take(
+    committer: Option<&vellum_committer>,
+    durable: Option<&mut MaybeUninit<u64>>,
+) -> c_int {
+    guard(|| {
+        let end = required(committer, "committer")?.committer.take()?;
+        if let Some(place) = durable {
+            place.write(end.get());
+        }
         Ok(VELLUM_OK)
     })
 }

@@ -527,6 +527,17 @@ static void completions(const char *dir)
     CHECK(poll(&waiting, 1, 0) == 1); /* stays readable */
     vellum_completion_close(completion);
 
+    waiting.fd = vellum_committer_fd(committer);
+    uint64_t durable = 0;
+    lsn = append_text(log, "one descriptor for all");
+    OK(vellum_committer_submit(committer, lsn, NULL));
+    while (durable <= lsn) {
+        CHECK(poll(&waiting, 1, -1) == 1);
+        OK(vellum_committer_take(committer, &durable));
+    }
+    OK(vellum_committer_take(committer, NULL));
+    CHECK(vellum_committer_fd(NULL) == -1);
+
     RETURNS(VELLUM_OUT_OF_RANGE, vellum_committer_submit(committer, 1 << 30, &second));
     OK(vellum_committer_submit(committer, append_text(log, "and on"), &second));
     int outcome = vellum_completion_outcome(second);

@@ -15,6 +15,7 @@ use rustix::io;
 
 use crate::error::OsResult;
 use crate::log::commit::Commit;
+use crate::log::commit::trigger::Event;
 use crate::log::state::core::Core;
 use crate::log::state::poison;
 use crate::shared::commit;
@@ -80,6 +81,10 @@ struct Queue {
     core: Arc<Core>,
     waiting: Mutex<Waiting>,
     news: Condvar,
+    /// For a program that waits for all of them by one descriptor; made for who asks for it.
+    event: OnceLock<Event>,
+    /// The newest that [`Committer::take`] has not told.
+    failure: Mutex<Option<Error>>,
 }
 
 #[derive(Debug, Default)]
@@ -91,8 +96,13 @@ struct Waiting {
 impl Committer {
     pub(crate) fn new(core: Arc<Core>) -> Result<Committer> {
         core.attachment()?;
-        let queue = Queue { core, waiting: Mutex::default(), news: Condvar::new() };
-        let queue = Arc::new(queue);
+        let queue = Arc::new(Queue {
+            core,
+            waiting: Mutex::default(),
+            news: Condvar::new(),
+            event: OnceLock::new(),
+            failure: Mutex::default(),
+        });
         let thread = std::thread::Builder::new().name("vellum-commit".into()).spawn({
             let queue = Arc::clone(&queue);
             move || queue.serve()
@@ -115,11 +125,7 @@ impl Committer {
     ///
     /// A hundred bytes of memory, and waking the thread if it sleeps.
     pub fn submit(&self, lsn: Lsn) -> Result<Completion> {
-        if self.pid != std::process::id() {
-            let message = "the committer's thread stayed in the process that was forked; make \
-                           another";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
+        self.require_own()?;
         let core = Arc::clone(&self.queue.core);
         let end = Commit::of(&core).end_of_commit(lsn)?;
         let (waiter, event, failure) = Default::default();
@@ -127,6 +133,62 @@ impl Committer {
         self.queue.lock().requests.push(Arc::clone(&request));
         self.queue.news.notify_one();
         Ok(Completion { core, request })
+    }
+
+    /// One file descriptor for all that is submitted: it becomes readable when the durable end may
+    /// have moved, or a commit failed, and stays so until [`take`](Committer::take) is called. For
+    /// event loops that would have to add and close a descriptor for each
+    /// [`Completion`]. The same one each time; readable at first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`] where the process has no file descriptor left, and
+    /// [`ErrorKind::Unsupported`] in a child forked after the committer was made.
+    ///
+    /// # Cost
+    ///
+    /// A descriptor, and a system call for each commit that finds it not readable.
+    pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
+        self.require_own()?;
+        if self.queue.event.get().is_none() {
+            let event = Event::new().or_os("make an event for", &self.queue.core.dir)?;
+            // Another thread may have been faster: then this one is closed again.
+            let _ = self.queue.event.set(event);
+            // What was committed before has told nobody.
+            self.queue.event.get().into_iter().for_each(Event::set);
+        }
+        let event = self.queue.event.get().ok_or(io::Errno::NOMEM);
+        Ok(event.or_os("make an event for", &self.queue.core.dir)?.fd.as_fd())
+    }
+
+    /// Makes the [`descriptor`](Committer::descriptor) unreadable, and returns the end of what is
+    /// durable: each record before it is.
+    ///
+    /// # Errors
+    ///
+    /// That of a commit of this committer that failed since the last call, as for
+    /// [`Log::commit`](crate::Log::commit). The log may go on after it: ask again, and submit again
+    /// what is not durable.
+    ///
+    /// # Cost
+    ///
+    /// A system call where there is a descriptor.
+    pub fn take(&self) -> Result<Lsn> {
+        self.require_own()?;
+        self.queue.event.get().into_iter().for_each(Event::reset);
+        // Afterwards, so that what comes meanwhile makes the descriptor readable again.
+        match self.queue.failure().take() {
+            Some(error) => Err(error),
+            None => Ok(commit::durable(&self.queue.core.words().commits)),
+        }
+    }
+
+    fn require_own(&self) -> Result<()> {
+        if self.pid == std::process::id() {
+            return Ok(());
+        }
+        let message = "the committer's thread stayed in the process that was forked; make another";
+        Err(Error::new(ErrorKind::Unsupported, message))
     }
 
     /// The log that it commits.
@@ -156,6 +218,10 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn serve(&self) {
         while let Some(requests) = self.next() {
             // In order: the first to be durable need not wait for the last.
@@ -168,9 +234,11 @@ impl Queue {
                     words.counts.count_commit();
                 }
                 if let Err(error) = Commit::of(&self.core).commit_until(request.end, None) {
+                    *self.failure() = Some(error.clone());
                     let _ = request.failure.set(error);
                 }
                 request.finish();
+                self.event.get().into_iter().for_each(Event::set);
             }
         }
     }

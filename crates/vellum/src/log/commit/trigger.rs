@@ -62,21 +62,21 @@ impl Trigger {
 }
 
 impl Event {
-    fn new() -> io::Result<Event> {
+    pub(crate) fn new() -> io::Result<Event> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let fd = above_standard(|| eventfd(0, flags))?;
         Ok(Event { fd: fd.into(), pid: std::process::id(), is_set: false.into() })
     }
 
-    fn set(&self) {
+    pub(crate) fn set(&self) {
         if !self.is_set.swap(true, Ordering::AcqRel) && self.pid == std::process::id() {
             // The counter is at 0, or a forked child has reset it: there is room for 1.
             let _ = io::write(&self.fd, &1u64.to_ne_bytes());
         }
     }
 
-    /// Resets it. Whether a checkpoint is due is to be checked afterwards: a commit that sets the
-    /// event at this moment may not be seen otherwise.
+    /// Resets it. What it tells is to be checked afterwards: a commit that sets the event at this
+    /// moment may not be seen otherwise.
     pub(crate) fn reset(&self) {
         let _ = io::read(&self.fd, &mut [0; 8]);
         // Last: a commit that finds it reset writes to the descriptor again, and what a commit that

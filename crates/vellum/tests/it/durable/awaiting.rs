@@ -5,9 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::task::JoinSet;
-use vellum::{ErrorKind, Lsn, Options};
+use vellum::{Committer, ErrorKind, Lsn, Options};
 use vellum_testing::kernel::where_it_fails;
 
 use super::{after_power_cut, staged};
@@ -118,4 +119,50 @@ fn a_committer_that_fails_tells_every_future() {
     let committer = log.committer().unwrap();
     let error = run(committer.append_durable(b"too late")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Poisoned);
+}
+
+fn is_readable(committer: &Committer) -> bool {
+    let descriptor = committer.descriptor().unwrap();
+    let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&no_time)).unwrap() == 1
+}
+
+#[test]
+fn one_descriptor_tells_of_all_commits() {
+    let dir = scratch();
+    let log = Options::wal().open(place(&dir)).unwrap();
+    let committer = log.committer().unwrap();
+    assert!(is_readable(&committer), "what was committed before has told nobody");
+    committer.take().unwrap();
+    assert!(!is_readable(&committer));
+    let mut newest = Lsn::ZERO;
+    for number in 0..200u64 {
+        newest = log.append(&number.to_le_bytes()).unwrap();
+        drop(committer.submit(newest).unwrap());
+    }
+    // No end is missed: it is taken until all of it is durable.
+    while committer.take().unwrap() <= newest {
+        let descriptor = committer.descriptor().unwrap();
+        poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None).unwrap();
+    }
+    drop(committer);
+    assert!(newest < log.durable());
+}
+
+#[test]
+fn the_descriptor_tells_of_a_commit_that_fails() {
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let lsn = log.append(b"lost").unwrap();
+    where_it_fails(libc::SYS_pwrite64, libc::EIO, || {
+        // Its thread inherits that writes fail.
+        let committer = log.committer().unwrap();
+        assert!(is_readable(&committer));
+        committer.take().unwrap();
+        drop(committer.submit(lsn).unwrap());
+        let descriptor = committer.descriptor().unwrap();
+        poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None).unwrap();
+        assert_eq!(committer.take().unwrap_err().kind(), ErrorKind::Poisoned);
+        assert!(committer.take().unwrap() <= lsn, "each failure is told once");
+    });
 }
