@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::pty::{self, OpenptFlags};
 use rustix::termios::{self, Winsize};
 
@@ -138,6 +139,9 @@ fn the_screen_is_left_before_an_error_is_told_and_while_it_is_stopped() {
     terminal.until("\x1b[J");
     signal(&watching, "-TSTP");
     terminal.until(LEAVE);
+    // What comes before it has stopped goes unheard.
+    let stopped = waitpid(Some(Pid::from_child(&watching)), WaitOptions::UNTRACED).unwrap();
+    assert!(stopped.unwrap().1.stopped());
     signal(&watching, "-CONT");
     terminal.until(ENTER);
     fs::remove_dir_all(place.log()).unwrap();
