@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use super::{explore, join, start};
-use crate::Lsn;
 use crate::options::policy::NUMBER_COUNT;
 use crate::options::policy::Policy;
 use crate::shared::files::Newest;
 use crate::shared::words::{NameWords, PolicyWords};
+use crate::{Compression, Lsn};
 
 fn newest(first: u64) -> Newest {
     Newest {
@@ -71,7 +71,7 @@ fn a_policy_is_read_whole() {
         words.numbers.iter().for_each(|number| number.poke(0));
         let words = Rc::new(words);
         let mut policy = Policy::default();
-        policy.compresses = true;
+        policy.compression = Compression::Zstd;
         let stored = policy.clone();
         let store = start(&words, move |words: &PolicyWords| words.store(&stored));
         let load = start(&words, move |words: &PolicyWords| {
