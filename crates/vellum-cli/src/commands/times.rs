@@ -18,8 +18,9 @@ fn end_of_text(log: &Log, end: Lsn) -> vellum::Result<Lsn> {
     let segments = log.stat()?.segments;
     let last = segments.iter().rfind(|segment| segment.first_lsn < end);
     Ok(last.map_or(end, |last| match last.path.extension() {
-        Some(extension) if extension == "zst" => last.end_lsn,
-        _ => Lsn::new(last.first_lsn.get() + last.file_bytes),
+        Some(extension) if extension == "log" => Lsn::new(last.first_lsn.get() + last.file_bytes),
+        // However it is compressed, its end is known.
+        _ => last.end_lsn,
     }))
 }
 

@@ -1,6 +1,8 @@
 //! Records of a time: `--since`, `--until`, and what `--json` says of envelopes.
 
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
@@ -95,32 +97,42 @@ fn a_text_log_is_cut_at_the_files_of_a_time() {
     assert_eq!(place.run("tail", &["--since", "2026-11-23"], b"").good(), "day 23\n");
 }
 
+/// Compresses a file as `gzip` does.
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut gzip = Command::new("gzip");
+    let mut gzip = gzip.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    gzip.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    gzip.wait_with_output().unwrap().stdout
+}
+
 #[test]
 fn files_of_a_later_time_are_not_read() {
-    let place = Place::new();
     let text = "a line of yesterday\n".repeat(20);
-    place.append(&["--layout", "text", "--segment-bytes", "4096"], text.as_bytes());
-    let own = place.segments().remove(0);
-    fs::rename(&own, place.log().join("20261121T000000Z-0000000000001000.log")).unwrap();
-    let name = |day: u64, end: &str| {
-        place.log().join(format!("202611{day}T000000Z-{:016x}.{end}", (day - 20) << 12))
-    };
-    for day in 22..=25 {
-        let compressed = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
-        fs::write(name(day, "log.zst"), compressed).unwrap();
+    let zstd = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
+    for (ending, compressed) in [("log.zst", zstd), ("log.gz", gzipped(&text))] {
+        let place = Place::new();
+        place.append(&["--layout", "text", "--segment-bytes", "4096"], text.as_bytes());
+        let own = place.segments().remove(0);
+        fs::rename(&own, place.log().join("20261121T000000Z-0000000000001000.log")).unwrap();
+        let name = |day: u64, end: &str| {
+            place.log().join(format!("202611{day}T000000Z-{:016x}.{end}", (day - 20) << 12))
+        };
+        for day in 22..=25 {
+            fs::write(name(day, ending), &compressed).unwrap();
+        }
+        fs::write(name(26, "log"), "newest\n").unwrap();
+        fs::remove_file(place.log().join("control")).unwrap();
+        place.append(&[], b"");
+        for day in 23..=25 {
+            fs::write(name(day, ending), "damaged").unwrap();
+        }
+        assert_eq!(place.run("cat", &[], b"").code, 3);
+        assert_eq!(place.run("cat", &["--until", "2026-11-23"], b"").good(), text.repeat(2));
+        assert_eq!(place.run("cat", &["--until", "2026-11-22"], b"").good(), text);
+        let since = ["--since", "2026-11-22", "--until", "2026-11-23"];
+        assert_eq!(place.run("cat", &since, b"").good(), text);
+        assert_eq!(place.run("cat", &["--since", "2026-11-26"], b"").good(), "newest\n");
     }
-    fs::write(name(26, "log"), "newest\n").unwrap();
-    fs::remove_file(place.log().join("control")).unwrap();
-    place.append(&[], b"");
-    for day in 23..=25 {
-        fs::write(name(day, "log.zst"), "damaged").unwrap();
-    }
-    assert_eq!(place.run("cat", &[], b"").code, 3);
-    assert_eq!(place.run("cat", &["--until", "2026-11-23"], b"").good(), text.repeat(2));
-    assert_eq!(place.run("cat", &["--until", "2026-11-22"], b"").good(), text);
-    let since = ["--since", "2026-11-22", "--until", "2026-11-23"];
-    assert_eq!(place.run("cat", &since, b"").good(), text);
-    assert_eq!(place.run("cat", &["--since", "2026-11-26"], b"").good(), "newest\n");
 }
 
 #[test]
