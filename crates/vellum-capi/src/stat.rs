@@ -20,6 +20,7 @@ use crate::growing::{Growing, Place};
 use crate::last_error::{path_text, text};
 use crate::log::{layout_number, vellum_log, vellum_recovery};
 use crate::options::VELLUM_ALL_FILES;
+use crate::options::vellum_compress::*;
 use crate::options::vellum_fill::*;
 use crate::options::vellum_preallocate::*;
 use crate::reader::GapTexts;
@@ -335,9 +336,9 @@ pub unsafe extern "C" fn vellum_stat_policy(
             retain_age_s: seconds(stored.retain_age),
             retain_files: stored.retain_files.unwrap_or(VELLUM_ALL_FILES),
             compress: match stored.compression {
-                Compression::Gzip => 3,
-                Compression::Zstd => 2,
-                _ => 1,
+                Compression::Gzip => VELLUM_COMPRESS_GZIP as u32,
+                Compression::Zstd => VELLUM_COMPRESS_ON as u32,
+                _ => VELLUM_COMPRESS_OFF as u32,
             },
             reserved: 0,
         });

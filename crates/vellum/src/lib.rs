@@ -110,6 +110,11 @@ pub mod internal {
         crate::log::directory_named(path, false)
     }
 
+    /// Where the link to the log in `directory` is, if that has the name for one.
+    pub fn log_link(directory: &std::path::Path) -> Option<std::path::PathBuf> {
+        crate::log::link_to(directory)
+    }
+
     pub use crate::error::OsResult;
     pub use crate::escape::{escaped, escaped_lines};
     pub use crate::knowledge::method;

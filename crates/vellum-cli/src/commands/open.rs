@@ -115,3 +115,9 @@ pub(super) fn open_beside(path: &Path) -> Result<Log> {
 pub(super) fn open_to_read(path: &Path) -> Result<Log> {
     Ok(Options::default().read_only(true).open(path)?)
 }
+
+/// Whether there was no log to open.
+pub(super) fn is_missing(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<vellum::Error>();
+    error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
+}

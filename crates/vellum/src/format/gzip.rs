@@ -1,7 +1,7 @@
 //! How long a file was that gzip compressed, told by its last bytes (RFC 1952, section 2.3.1).
 
 /// Bytes that a gzip file begins with: the magic number, and the only method there is.
-pub(crate) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
+const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 /// Bytes at its end that tell the length.
 pub(crate) const TRAILER_LEN: usize = 4;
 

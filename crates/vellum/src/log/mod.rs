@@ -55,7 +55,7 @@ pub use ship::shape::LogShape;
 pub use ship::shipper::Shipper;
 pub use ship::state::{ShipCounters, ShipFault, ShipState, ShipStatus};
 pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
-pub(crate) use state::named::directory as directory_named;
+pub(crate) use state::named::{directory as directory_named, link as link_to};
 
 /// An open log.
 ///

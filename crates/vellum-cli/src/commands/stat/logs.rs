@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::statvfs;
-use vellum::internal::log_directory;
+use vellum::Log;
+use vellum::internal::{log_directory, log_link};
 use vellum::stat::{Metrics, Stat};
-use vellum::{ErrorKind, Log};
 
 use super::rates::Rates;
-use crate::commands::open::open_to_read;
+use crate::commands::open::{is_missing, open_to_read};
 
 /// How many logs stay open from one look to the next: each takes descriptors.
 const OPEN_MAX: usize = 100;
@@ -104,11 +104,6 @@ impl Logs {
     }
 }
 
-fn is_missing(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<vellum::Error>();
-    error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
-}
-
 /// Of the directory of the log that this path names.
 fn directory_id(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(log_directory(path)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
@@ -116,11 +111,8 @@ fn directory_id(path: &Path) -> Option<(u64, u64)> {
 
 /// What people call the log in a directory: `app.log` where that is a link to `app.log.d`.
 fn called(directory: PathBuf) -> PathBuf {
-    let link = directory.with_extension("");
-    let is_link = directory.extension().is_some_and(|extension| extension == "d")
-        && link.is_symlink()
-        && log_directory(&link) == directory;
-    if is_link { link } else { directory }
+    let is_its = |link: &PathBuf| link.is_symlink() && log_directory(link) == directory;
+    log_link(&directory).filter(is_its).unwrap_or(directory)
 }
 
 /// The directories in this one, links left out, in the order of their names.

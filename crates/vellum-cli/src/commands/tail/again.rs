@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use vellum::internal::log_directory;
-use vellum::{ErrorKind, Log, Lsn};
+use vellum::{Log, Lsn};
 use vellum_command::outcome::{Outcome, Result, as_typed};
 use vellum_command::output;
 use vellum_command::stdio::is_output_closed;
@@ -17,7 +17,7 @@ use vellum_command::stdio::is_output_closed;
 use super::{Start, start};
 use crate::args::{CatArgs, Lines};
 use crate::commands::cat;
-use crate::commands::open::open_to_read;
+use crate::commands::open::{is_missing, open_to_read};
 
 /// How often to look whether there is a log.
 const LOOK_FOR_LOG: Duration = Duration::from_millis(100);
@@ -81,11 +81,6 @@ fn wait_for(path: &Path) -> Result<Option<(Log, Identity)>> {
         thread::sleep(LOOK_FOR_LOG);
     }
     Ok(None)
-}
-
-fn is_missing(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<vellum::Error>();
-    error.is_some_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 fn identity(path: &Path) -> io::Result<Identity> {

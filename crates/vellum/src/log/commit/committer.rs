@@ -10,16 +10,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
 use crate::error::OsResult;
 use crate::log::commit::Commit;
-use crate::log::commit::trigger::Event;
+use crate::log::commit::trigger::{self, Event};
 use crate::log::state::core::Core;
 use crate::log::state::poison;
 use crate::shared::commit;
-use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Commits in a thread of its own: for asynchronous programs, which await it, and for event loops,
@@ -150,15 +148,17 @@ impl Committer {
     /// A descriptor, and a system call for each commit that finds it not readable.
     pub fn descriptor(&self) -> Result<BorrowedFd<'_>> {
         self.require_own()?;
-        if self.queue.event.get().is_none() {
-            let event = Event::new().or_os("make an event for", &self.queue.core.dir)?;
-            // Another thread may have been faster: then this one is closed again.
-            let _ = self.queue.event.set(event);
-            // What was committed before has told nobody.
-            self.queue.event.get().into_iter().for_each(Event::set);
-        }
-        let event = self.queue.event.get().ok_or(io::Errno::NOMEM);
-        Ok(event.or_os("make an event for", &self.queue.core.dir)?.fd.as_fd())
+        let event = match self.queue.event.get() {
+            Some(event) => event,
+            None => {
+                let event = Event::new().or_os("make an event for", &self.queue.core.dir)?;
+                // What was committed before has told nobody.
+                event.set();
+                // Another thread may have been faster: then this one is closed again.
+                self.queue.event.get_or_init(|| event)
+            }
+        };
+        Ok(event.fd.as_fd())
     }
 
     /// Makes the [`descriptor`](Committer::descriptor) unreadable, and returns the end of what is
@@ -267,16 +267,11 @@ impl Request {
         let mut waiter = self.waiter();
         waiter.is_done = true;
         let waker = waiter.waker.take();
-        self.event.get().into_iter().for_each(ring);
+        self.event.get().into_iter().for_each(trigger::ring);
         drop(waiter);
         // It may run code of the program.
         waker.into_iter().for_each(Waker::wake);
     }
-}
-
-/// Makes an event readable: its counter is at 0, so there is room for 1.
-fn ring(event: &OwnedFd) {
-    let _ = io::write(event, &1u64.to_ne_bytes());
 }
 
 impl Completion {
@@ -314,11 +309,9 @@ impl Completion {
         let event = match self.request.event.get() {
             Some(event) => event,
             None => {
-                let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-                let event = above_standard(|| eventfd(0, flags));
-                let event = event.or_os("make an event for", &self.core.dir)?;
+                let event = trigger::descriptor().or_os("make an event for", &self.core.dir)?;
                 if waiter.is_done {
-                    ring(&event);
+                    trigger::ring(&event);
                 }
                 self.request.event.get_or_init(|| event)
             }

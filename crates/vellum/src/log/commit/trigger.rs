@@ -22,6 +22,17 @@ pub(crate) struct Trigger {
     event: OnceLock<Arc<Event>>,
 }
 
+/// An event descriptor that is not readable yet.
+pub(crate) fn descriptor() -> io::Result<OwnedFd> {
+    above_standard(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))
+}
+
+/// Makes an event descriptor readable: its counter is at 0, or a forked child has reset it, so
+/// there is room for 1.
+pub(crate) fn ring(event: &OwnedFd) {
+    let _ = io::write(event, &1u64.to_ne_bytes());
+}
+
 /// An event descriptor, readable while it is set.
 #[derive(Debug)]
 pub(crate) struct Event {
@@ -63,15 +74,12 @@ impl Trigger {
 
 impl Event {
     pub(crate) fn new() -> io::Result<Event> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let fd = above_standard(|| eventfd(0, flags))?;
-        Ok(Event { fd: fd.into(), pid: std::process::id(), is_set: false.into() })
+        Ok(Event { fd: descriptor()?.into(), pid: std::process::id(), is_set: false.into() })
     }
 
     pub(crate) fn set(&self) {
         if !self.is_set.swap(true, Ordering::AcqRel) && self.pid == std::process::id() {
-            // The counter is at 0, or a forked child has reset it: there is room for 1.
-            let _ = io::write(&self.fd, &1u64.to_ne_bytes());
+            ring(&self.fd);
         }
     }
 

@@ -20,6 +20,7 @@ use crate::log::state::control::{
     write_geometry,
 };
 use crate::log::state::identity::{self, Stored};
+use crate::log::state::named;
 use crate::log::state::names::{
     CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, LOST_AND_FOUND_NAME,
     RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
@@ -62,8 +63,7 @@ impl Opened {
 /// Refuses options for a new log in `path` before anything is made for it. Whoever is faster than
 /// the log is created has them refused once more.
 pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
-    let parts = [CONTROL_NAME, GEOMETRY_NAME];
-    if parts.iter().any(|name| std::fs::symlink_metadata(path.join(name)).is_ok()) {
+    if named::holds_log(path) {
         return Ok(());
     }
     // Segments that have lost both are refused as such.

@@ -36,12 +36,7 @@ pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
 /// stays, but for a link that leads to a log that is gone. A link is a convenience: where none can
 /// be made the log goes on without.
 pub(crate) fn make_link(directory: &Path) {
-    let Some(name) = directory.file_name() else { return };
-    let Some(link_name) = name.as_bytes().strip_suffix(SUFFIX.as_bytes()) else { return };
-    if link_name.is_empty() {
-        return;
-    }
-    let link = directory.with_file_name(OsStr::from_bytes(link_name));
+    let Some((link, name)) = link(directory).zip(directory.file_name()) else { return };
     let target = Path::new(name).join(CURRENT_NAME);
     match fs::read_link(&link) {
         Ok(found) if found == target => return,
@@ -51,6 +46,12 @@ pub(crate) fn make_link(directory: &Path) {
         _ => {}
     }
     let _ = symlink(target, link);
+}
+
+/// Where the link to the log in `directory` is, if that has the name for one.
+pub(crate) fn link(directory: &Path) -> Option<PathBuf> {
+    let name = directory.file_name()?.as_bytes().strip_suffix(SUFFIX.as_bytes())?;
+    (!name.is_empty()).then(|| directory.with_file_name(OsStr::from_bytes(name)))
 }
 
 /// Where the log of a link at `path` is. A path that ends with `/` is that of a directory.
@@ -67,7 +68,8 @@ fn linked(link: &Path) -> Option<PathBuf> {
     (target.file_name()? == CURRENT_NAME && holds_log(&directory)).then_some(directory)
 }
 
-fn holds_log(directory: &Path) -> bool {
+/// Whether a log is there, or was begun.
+pub(crate) fn holds_log(directory: &Path) -> bool {
     let parts = [CONTROL_NAME, GEOMETRY_NAME];
     parts.iter().any(|name| fs::symlink_metadata(directory.join(name)).is_ok())
 }
