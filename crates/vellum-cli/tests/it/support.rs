@@ -47,11 +47,11 @@ pub(crate) struct Running {
 /// The program, without the environment that changes what it looks like.
 pub(crate) fn vellum() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vellum"));
-    command
-        .env_remove("NO_COLOR")
-        .env_remove("CLICOLOR_FORCE")
-        .env("TZ", "UTC")
-        .stdin(Stdio::null());
+    // What decides about styles, of which machines that build and test set some.
+    for name in ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command.env("TZ", "UTC").stdin(Stdio::null());
     command
 }
 
