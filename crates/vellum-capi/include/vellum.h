@@ -193,6 +193,9 @@ int vellum_errno_of(int status);
 // For vellum_options.retain_files: keep all closed files.
 #define VELLUM_ALL_FILES (UINT64_MAX - 1)
 
+// For vellum_options.spare_segments_max: a trim keeps no segment.
+#define VELLUM_NO_SPARES UINT64_MAX
+
 // For vellum_options.flags: fail with VELLUM_NOT_FOUND where there is no log yet.
 #define VELLUM_NO_CREATE 1
 
@@ -372,6 +375,10 @@ typedef struct {
     uint64_t timeout_us;
     // Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     uint64_t staged_segments_max;
+    // Segments that may wait for new records behind a trim, or a removal by the policy: what is
+    // ready already, and what is kept of those that go. With VELLUM_NO_SPARES all that goes is
+    // given back to the disk, also while the log ships. 0, and the most, is 8 in a staged log.
+    uint64_t spare_segments_max;
     // Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
     // is never.
     uint64_t checkpoint_after_bytes;
@@ -1136,7 +1143,8 @@ typedef struct {
 // Errors: VELLUM_UNSUPPORTED in a framed log, VELLUM_READ_ONLY.
 int vellum_rotate(const vellum_log *log);
 
-// Drops what lies before `before`: whole files are removed, the rest is no longer shown.
+// Drops what lies before `before`: whole files are removed, or kept for new records
+// (vellum_options.spare_segments_max); the rest is no longer shown.
 //
 // `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
 // (framed) where no record starts. A position before vellum_begin is fine and changes nothing.

@@ -13,6 +13,8 @@ use crate::status::vellum_status::VELLUM_OK;
 pub const VELLUM_KEEP: u64 = u64::MAX;
 /// For vellum_options.retain_files: keep all closed files.
 pub const VELLUM_ALL_FILES: u64 = u64::MAX - 1;
+/// For vellum_options.spare_segments_max: a trim keeps no segment.
+pub const VELLUM_NO_SPARES: u64 = u64::MAX;
 
 /// For vellum_options.flags: fail with VELLUM_NOT_FOUND where there is no log yet.
 pub const VELLUM_NO_CREATE: u32 = 1;
@@ -202,6 +204,10 @@ pub struct vellum_options {
     pub timeout_us: u64,
     /// Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     pub staged_segments_max: u64,
+    /// Segments that may wait for new records behind a trim, or a removal by the policy: what is
+    /// ready already, and what is kept of those that go. With VELLUM_NO_SPARES all that goes is
+    /// given back to the disk, also while the log ships. 0, and the most, is 8 in a staged log.
+    pub spare_segments_max: u64,
     /// Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
     /// is never.
     pub checkpoint_after_bytes: u64,
@@ -236,6 +242,7 @@ impl vellum_options {
         on_stage_full: 0,
         timeout_us: 0,
         staged_segments_max: 0,
+        spare_segments_max: 0,
         checkpoint_after_bytes: 0,
         application_tag: 0,
     };
@@ -332,6 +339,11 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
     }));
     if asked.staged_segments_max != 0 {
         options = options.tuning(Tuning::new().staged_segments_max(asked.staged_segments_max));
+    }
+    if asked.spare_segments_max != 0 {
+        let most = asked.spare_segments_max;
+        let most = if most == VELLUM_NO_SPARES { 0 } else { most };
+        options = options.tuning(Tuning::new().spare_segments_max(most));
     }
     if asked.checkpoint_after_bytes != 0 {
         options =

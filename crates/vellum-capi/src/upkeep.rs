@@ -38,7 +38,8 @@ pub struct vellum_trim_report {
 // SAFETY: repr(C), size first, words only.
 unsafe impl Growing for vellum_trim_report {}
 
-/// Drops what lies before `before`: whole files are removed, the rest is no longer shown.
+/// Drops what lies before `before`: whole files are removed, or kept for new records
+/// (vellum_options.spare_segments_max); the rest is no longer shown.
 ///
 /// `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
 /// (framed) where no record starts. A position before vellum_begin is fine and changes nothing.

@@ -47,8 +47,9 @@ use crate::unfinished::Unfinished;
 /// open for writing; the default of `kind="wal"`), `advice`, `prefault_bytes`,
 /// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged
 /// logs `staged_segments_max` and `on_stage_full` ("commit" or "error" when so many segments hold
-/// records that are not durable). `checkpoint_after_bytes`: bytes of log behind the checkpoint
-/// after which the next one is due (`checkpoint_due`).
+/// records that are not durable). `spare_segments_max`: segments that may wait for new records
+/// behind a trim; 0 gives all that goes back to the disk. `checkpoint_after_bytes`: bytes of log
+/// behind the checkpoint after which the next one is due (`checkpoint_due`).
 #[pyclass(module = "vellum_log", frozen, weakref)]
 pub(crate) struct Log {
     /// See [locks](crate#locks).
@@ -135,7 +136,8 @@ impl Log {
             retain_age=None, retain_files=None, compress=None, create=True, \
             create_new=False, read_only=False, exclusive=None, advice=True, \
             prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
-            on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
+            spare_segments_max=None, on_stage_full=None, on_full=None, timeout=None, \
+            checkpoint_after_bytes=None)"
     )]
     fn open_or_create(
         py: Python<'_>,
@@ -158,7 +160,8 @@ impl Log {
         text_signature = "(path, *, segment_capacity_bytes=None, preallocate=None, mode=None, \
             envelope=None, create=True, create_new=False, read_only=False, exclusive=None, \
             advice=True, prefault_bytes=None, mapped_bytes_max=None, staged_segments_max=None, \
-            on_stage_full=None, on_full=None, timeout=None, checkpoint_after_bytes=None)"
+            spare_segments_max=None, on_stage_full=None, on_full=None, timeout=None, \
+            checkpoint_after_bytes=None)"
     )]
     fn wal<'py>(
         class: &Bound<'py, PyType>,

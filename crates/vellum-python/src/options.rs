@@ -10,7 +10,7 @@ use vellum::{Compression, Create, Options, Tuning};
 use crate::error::exception;
 
 /// What belongs to the process and not to the log: all that a copy in another process keeps.
-const OF_THE_PROCESS: [&str; 8] = [
+const OF_THE_PROCESS: [&str; 9] = [
     "on_full",
     "on_stage_full",
     "timeout",
@@ -18,6 +18,7 @@ const OF_THE_PROCESS: [&str; 8] = [
     "prefault_bytes",
     "mapped_bytes_max",
     "staged_segments_max",
+    "spare_segments_max",
     "checkpoint_after_bytes",
 ];
 
@@ -97,6 +98,9 @@ fn with(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Opti
         "on_stage_full" => options.tuning(Tuning::new().on_stage_full(named(value)?)),
         "staged_segments_max" => {
             options.tuning(Tuning::new().staged_segments_max(count(name, value)?))
+        }
+        "spare_segments_max" => {
+            options.tuning(Tuning::new().spare_segments_max(count(name, value)?))
         }
         "checkpoint_after_bytes" => {
             options.tuning(Tuning::new().checkpoint_after_bytes(count(name, value)?))

@@ -55,6 +55,17 @@ def test_a_checkpoint_is_due_after_so_many_bytes(path: str) -> None:
         assert copy.checkpoint_due, "a copy in another process has the same limit"
 
 
+def test_a_trim_keeps_no_segments_where_the_program_wants_none(path: str) -> None:
+    for most, fewest, highest in ((None, 3, 9), (0, 0, 1)):
+        with Log.wal(
+            f"{path}-{most}", segment_capacity_bytes=16384, spare_segments_max=most
+        ) as log:
+            for _ in range(320):
+                log.append_durable(bytes(1000))
+            log.trim(log.published)
+            assert fewest <= log.release_prepared() <= highest
+
+
 def test_a_log_has_one_owner(path: str) -> None:
     with Log.wal(path):
         for options in ({"kind": "wal"}, {}):

@@ -588,6 +588,31 @@ static void upkeep(const char *dir)
     free(path);
 }
 
+/* A trim keeps segments ready for new records, or none. */
+static void spares(const char *dir)
+{
+    static const char *const names[] = {"spares", "no-spares"};
+    static const uint64_t most[] = {0, VELLUM_NO_SPARES};
+    uint64_t left[2];
+    for (size_t i = 0; i < 2; i++) {
+        char *path = below(dir, names[i]);
+        vellum_options options = options_of(VELLUM_KIND_WAL);
+        options.segment_capacity_bytes = 16384;
+        options.spare_segments_max = most[i];
+        vellum_log *log;
+        OK(vellum_open(path, &options, &log));
+        char record[1000];
+        memset(record, 'r', sizeof record);
+        for (size_t count = 0; count < 320; count++)
+            OK(vellum_append_durable(log, record, sizeof record, NULL));
+        OK(vellum_trim(log, vellum_published(log), NULL));
+        OK(vellum_release_prepared(log, &left[i]));
+        vellum_close(log);
+        free(path);
+    }
+    CHECK(left[0] >= 3 && left[1] <= 1);
+}
+
 /* A cursor goes forward, holds records, is owned, is overrun and removed. */
 static void cursors(const char *dir)
 {
@@ -895,6 +920,7 @@ int main(int argc, char **argv)
     backwards(argv[1]);
     completions(argv[1]);
     upkeep(argv[1]);
+    spares(argv[1]);
     cursors(argv[1]);
     state(argv[1]);
     gaps(argv[1]);

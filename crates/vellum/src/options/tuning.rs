@@ -29,6 +29,7 @@ pub struct Tuning {
     pub(crate) prefault_bytes: Option<u64>,
     pub(crate) mapped_bytes_max: Option<u64>,
     pub(crate) staged_segments_max: Option<u64>,
+    pub(crate) spare_segments_max: Option<u64>,
     pub(crate) on_stage_full: Option<OnStageFull>,
     pub(crate) on_full: Option<OnFull>,
     pub(crate) commit_path: Option<CommitPath>,
@@ -92,6 +93,19 @@ impl Tuning {
     /// keeps to its own limit.
     pub fn staged_segments_max(mut self, segments: u64) -> Tuning {
         self.staged_segments_max = Some(segments);
+        self
+    }
+
+    /// Segments that may wait for new records behind a [trim](crate::Log::trim) by this process,
+    /// or a removal by its policy: what is ready already, and what is kept of those that go. The
+    /// default is the most: 8 in a [staged](Fill::Staged) log, 1 with
+    /// [`Preallocate::Recycle`](crate::Preallocate::Recycle), none elsewhere.
+    ///
+    /// With 0 all that goes is given back to the disk, also while the log ships. The next segment
+    /// is made anew then, at the cost that [`append`](crate::Log::append) tells. What is ready
+    /// already is given back by [`release_prepared`](crate::Log::release_prepared).
+    pub fn spare_segments_max(mut self, segments: u64) -> Tuning {
+        self.spare_segments_max = Some(segments);
         self
     }
 
@@ -168,6 +182,7 @@ impl Tuning {
             prefault_bytes: self.prefault_bytes.or(other.prefault_bytes),
             mapped_bytes_max: self.mapped_bytes_max.or(other.mapped_bytes_max),
             staged_segments_max: self.staged_segments_max.or(other.staged_segments_max),
+            spare_segments_max: self.spare_segments_max.or(other.spare_segments_max),
             on_stage_full: self.on_stage_full.or(other.on_stage_full),
             on_full: self.on_full.or(other.on_full),
             commit_path: self.commit_path.or(other.commit_path),

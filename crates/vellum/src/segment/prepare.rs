@@ -299,12 +299,15 @@ impl Preparer<'_> {
     }
 
     /// Keeps the first of `files` that nobody reads as spares, if the log recycles and has not
-    /// enough of them.
-    pub(crate) fn keep_spares(&self, files: &[&SegmentFile]) -> Result<()> {
+    /// enough of them: no more than `most`. Those beyond go.
+    pub(crate) fn keep_spares(&self, files: &[&SegmentFile], most: u64) -> Result<()> {
         if !self.preparation().recycles {
             return Ok(());
         }
-        let missing = self.spares_max().saturating_sub(self.spares()?.len());
+        let wanted = self.spares_max().min(most as usize);
+        let spares = self.spares()?;
+        spares.iter().skip(wanted).try_for_each(|spare| listing::remove(self.dir, spare))?;
+        let missing = wanted.saturating_sub(spares.len());
         let is_free = |file: &&&SegmentFile| is_unpinned(self.dir, &file.path);
         for file in files.iter().take(SPARES_MAX * 4).filter(is_free).take(missing) {
             let to = file.path.with_extension(&SPARE_SUFFIX[1..]);

@@ -11,7 +11,8 @@ use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport};
 use crate::{Lsn, Result};
 
 impl Log {
-    /// Drops what lies before `before`: whole segments are removed, the rest is no longer shown.
+    /// Drops what lies before `before`: whole segments are removed, or kept for new records
+    /// ([`spare_segments_max`](crate::Tuning::spare_segments_max)); the rest is no longer shown.
     ///
     /// Drops less where a [cursor](Cursor::hold) holds records back:
     /// [`held_at`](TrimReport::held_at) tells.

@@ -12,6 +12,7 @@ use crate::log::state::poison;
 use crate::log::state::writer::{Prepare, Writer};
 use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
+use crate::shared::tail_word;
 use crate::{Lsn, Result, sys};
 
 /// Drops what lies before `begin`, where a record starts; returns how many files went.
@@ -46,11 +47,19 @@ fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
     let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
     if !gone.is_empty() {
         let _held = writer.lock_prepare()?;
-        core.preparer().keep_spares(&gone)?;
+        core.preparer().keep_spares(&gone, spares_max(core))?;
     }
     // Those that are kept have another name now.
     let (_, removed) = remove_all(&core.dir, gone.iter().copied());
     removed.map(|()| gone.len() as u64)
+}
+
+/// How many spares the program lets the log keep, beside the segments that are ready.
+fn spares_max(core: &Core) -> u64 {
+    let Some(most) = core.ready.spares_max else { return u64::MAX };
+    let end = core.segment_end(tail_word::tail(core.words())).get();
+    let ready = core.words().allocated_end().saturating_sub(end) / core.capacity();
+    most.saturating_sub(ready)
 }
 
 /// Notes the new beginning in the segment that will be the oldest.

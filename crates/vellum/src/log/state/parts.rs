@@ -31,6 +31,8 @@ pub(crate) struct Ready {
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
+    /// Trimmed segments to keep, where the program says so.
+    pub(crate) spares_max: Option<u64>,
     /// Where this process has found the closed files of a text log.
     pub(crate) last_listing: LastListing,
 }
@@ -90,6 +92,7 @@ impl Ready {
             pace: Pace::default(),
             prefault_bytes: prefault_bytes.min(geometry.segment_capacity),
             mapped_bytes_max: options.tuning.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
+            spares_max: options.tuning.spare_segments_max,
             last_listing: LastListing::default(),
         }
     }

@@ -61,6 +61,44 @@ fn prepared_segments_are_given_back_and_made_again() {
     }
 }
 
+/// Files that wait for records: spares, and segments behind the newest record.
+fn waiting(path: &std::path::Path, log: &vellum::Log) -> usize {
+    let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+    let spares = names.filter(|name| name.to_str().unwrap().ends_with(".spare")).count();
+    spares + prepared(log)
+}
+
+#[test]
+fn a_trim_keeps_as_many_segments_as_the_program_wants() {
+    for (most, kept) in [(None, 4..9), (Some(0), 0..2), (Some(2), 0..4)] {
+        let dir = scratch();
+        let options = most
+            .map_or_else(staged, |most| staged().tuning(Tuning::new().spare_segments_max(most)));
+        let log = options.open(place(&dir)).unwrap();
+        // A program that ships is there too, and holds what it has not shipped.
+        let beside = vellum::ship::open(place(&dir)).unwrap();
+        let shipper = beside.ship().elect().unwrap().unwrap();
+        shipper.hold(log.begin(), None).unwrap();
+        for _ in 0..20 * 16 {
+            log.append_durable(&[1; 900]).unwrap();
+        }
+        let (begin, end) = (log.begin(), log.published());
+        assert_eq!(log.trim(end).unwrap().held_at, Some(begin));
+        shipper.durable().unwrap();
+        shipper.set_shipped(log.durable()).unwrap();
+        shipper.release(end).unwrap();
+        let trimmed = log.trim(end).unwrap();
+        assert!(trimmed.segments_removed > 15);
+        assert_eq!(log.release_prepared().unwrap_err().kind(), vellum::ErrorKind::Busy);
+        let waiting = waiting(&place(&dir), &log);
+        assert!(kept.contains(&waiting), "{most:?}: {waiting}");
+        for _ in 0..20 * 16 {
+            log.append_durable(&[2; 900]).unwrap();
+        }
+        assert_sound(&log);
+    }
+}
+
 #[test]
 fn prepare_gives_back_what_it_made_before_the_disk_was_full() {
     let Some(mount) = Mount::tmpfs("prepare_gives_back", 8) else { return };
