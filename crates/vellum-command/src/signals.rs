@@ -4,15 +4,61 @@
 //! cannot kill itself by a signal. So there the action of each is to exit, with the code that a
 //! shell tells of a process that the signal killed.
 
+use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::{fs, io, process};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{fs, process};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::low_level::pipe;
 
 /// What a supervisor or a terminal asks a process to end with.
 const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Signals that ask this process to end in good order. A second one ends it at once, but for SIGHUP:
+/// a shell sends it after others, and again.
+#[derive(Debug)]
+pub struct Asked {
+    newest: Arc<AtomicUsize>,
+    news: PipeReader,
+    waking: PipeWriter,
+}
+
+impl Asked {
+    /// Takes `signals` from now on, but for those that are ignored.
+    pub fn take(signals: &[i32]) -> io::Result<Asked> {
+        let (news, waking) = io::pipe()?;
+        let asked = Asked { newest: Arc::default(), news, waking };
+        let has_come = Arc::new(AtomicBool::new(false));
+        for signal in not_ignored(signals) {
+            // These actions run in this order.
+            if signal != SIGHUP {
+                end_at_once_if(&has_come, signal)?;
+            }
+            flag::register(signal, Arc::clone(&has_come))?;
+            flag::register_usize(signal, Arc::clone(&asked.newest), signal as usize)?;
+        }
+        asked.wake_by(signals)?;
+        Ok(asked)
+    }
+
+    /// Has these signals make [`Asked::news`] readable, too.
+    pub fn wake_by(&self, signals: &[i32]) -> io::Result<()> {
+        not_ignored(signals)
+            .try_for_each(|signal| pipe::register(signal, self.waking.try_clone()?).map(drop))
+    }
+
+    /// Readable once a signal has come.
+    pub fn news(&self) -> &PipeReader {
+        &self.news
+    }
+
+    /// The signal that came last of those that ask to end.
+    pub fn signal(&self) -> Option<i32> {
+        Some(self.newest.load(Ordering::SeqCst) as i32).filter(|signal| *signal != 0)
+    }
+}
 
 /// Has signals end this process at once also where it is the first one of a container, but for
 /// those that the command takes itself.

@@ -4,10 +4,10 @@
 //! stopped. A signal that asks a second time ends the command at once, and leaves the screen as it
 //! is: then the terminal takes nothing any more.
 
-use std::io::{self, IsTerminal, PipeReader, Read, Write};
+use std::io::{IsTerminal, PipeReader, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anstream::adapter::strip_str;
@@ -15,9 +15,9 @@ use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::flag;
-use signal_hook::low_level::{emulate_default_handler, pipe};
+use signal_hook::low_level::emulate_default_handler;
 use vellum_command::outcome::Result;
-use vellum_command::signals;
+use vellum_command::signals::{self, Asked};
 use vellum_command::stdio;
 
 use crate::table::terminal_size;
@@ -37,10 +37,7 @@ const CLEAR_BELOW: &str = "\x1b[J";
 
 /// The screen of the terminal that is standard output.
 pub(super) struct Screen {
-    /// Readable when a signal has come.
-    news: PipeReader,
-    /// The signal that asked to end, or 0.
-    ending: Arc<AtomicUsize>,
+    asked: Asked,
     is_to_stop: Arc<AtomicBool>,
 }
 
@@ -63,30 +60,16 @@ pub(super) fn is_there() -> bool {
 impl Screen {
     /// Takes the screen, and the signals.
     pub(super) fn enter() -> Result<Screen> {
-        let (news, waking) = io::pipe().context("cannot make a pipe")?;
-        let (ending, is_to_stop) = Default::default();
-        let screen = Screen { news, ending, is_to_stop };
-        for signal in signals::not_ignored(&TAKEN) {
-            screen.take_ending(signal).context("cannot take signals")?;
-        }
+        let asked = Asked::take(&TAKEN).context("cannot take signals")?;
+        let is_to_stop = Arc::new(AtomicBool::new(false));
         for signal in signals::not_ignored(&[SIGTSTP]) {
-            let stops = flag::register(signal, Arc::clone(&screen.is_to_stop));
+            let stops = flag::register(signal, Arc::clone(&is_to_stop));
             stops.context("cannot take signals")?;
         }
-        for signal in signals::not_ignored(&[TAKEN.as_slice(), &[SIGTSTP, SIGWINCH]].concat()) {
-            let waking = waking.try_clone().context("cannot make a pipe")?;
-            pipe::register(signal, waking).context("cannot take signals")?;
-        }
+        // After the flag is set.
+        asked.wake_by(&[SIGTSTP, SIGWINCH]).context("cannot take signals")?;
         write(ENTER)?;
-        Ok(screen)
-    }
-
-    fn take_ending(&self, signal: i32) -> io::Result<()> {
-        let has_come = Arc::new(AtomicBool::new(false));
-        // These actions run in this order.
-        signals::end_at_once_if(&has_come, signal)?;
-        flag::register(signal, has_come)?;
-        flag::register_usize(signal, Arc::clone(&self.ending), signal as usize).map(drop)
+        Ok(Screen { asked, is_to_stop })
     }
 
     /// Draws a page over the one before.
@@ -107,15 +90,15 @@ impl Screen {
     }
 
     /// Waits for `period`, or a signal.
-    pub(super) fn wait(&mut self, until: Instant) -> Result<Wake> {
+    pub(super) fn wait(&self, until: Instant) -> Result<Wake> {
         let left = until.saturating_duration_since(Instant::now());
-        if !is_readable(&self.news, left) {
+        let mut news = self.asked.news();
+        if !is_readable(news, left) {
             return Ok(Wake::Time);
         }
-        self.news.read(&mut [0; 64]).context("cannot read a pipe")?;
-        match self.ending.load(Ordering::SeqCst) as i32 {
-            0 => {}
-            signal => return Ok(Wake::Ended(signal)),
+        news.read(&mut [0; 64]).context("cannot read a pipe")?;
+        if let Some(signal) = self.asked.signal() {
+            return Ok(Wake::Ended(signal));
         }
         if self.is_to_stop.swap(false, Ordering::SeqCst) {
             write(LEAVE)?;

@@ -44,7 +44,7 @@ pub(super) fn run(logs: &mut Logs, show: &Show, first: Vec<Found>) -> Result<Out
 
 fn on_screen(logs: &mut Logs, show: &Show, first: Vec<Found>) -> Result<Outcome> {
     let (mut found, mut next) = (first, Instant::now() + PERIOD);
-    let mut screen = Screen::enter()?;
+    let screen = Screen::enter()?;
     while !is_output_closed() {
         screen.show(&show.text(&found))?;
         match screen.wait(next)? {
