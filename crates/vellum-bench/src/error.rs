@@ -20,6 +20,8 @@ pub enum ErrorKind {
     Failed,
     /// The system has no such call here, or not for such files.
     Unsupported,
+    /// The run was asked to end before it was over.
+    Interrupted,
 }
 
 /// Why a measurement could not be made.
@@ -46,6 +48,10 @@ impl Error {
 
     pub(crate) fn unsupported(text: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unsupported, text.into())
+    }
+
+    pub(crate) fn interrupted() -> Error {
+        Error::new(ErrorKind::Interrupted, "interrupted before the first round was over".into())
     }
 
     /// Something failed that was measured.

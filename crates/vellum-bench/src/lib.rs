@@ -12,6 +12,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `error`, `names` | the one error type; values that have a name |
+//! | `interrupt` | ending runs early |
 //! | `shared` | words that processes share: an anonymous shared mapping |
 //! | `process` | fork, the start gate, the clock, reports of the children |
 //! | `trace` | counts the syscalls of a process |
@@ -51,6 +52,7 @@ mod error;
 mod faster;
 mod footprint;
 mod histogram;
+mod interrupt;
 mod names;
 mod place;
 mod process;
@@ -71,6 +73,7 @@ mod ways;
 pub use compare::{Change, Compared, Comparison, Difference, Verdict};
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};
+pub use interrupt::end_runs_when_readable;
 pub use place::Scope;
 pub use progress::{Event, Progress, Silent};
 pub use report::{

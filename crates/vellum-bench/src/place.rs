@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::conditions::{filesystem_of, free_bytes, keeps_old_blocks};
 use crate::error::{Context, Error, Result};
+use crate::interrupt;
 use crate::progress::{Event, Progress};
 use crate::scratch::{Making, Room, ScratchKind};
 use crate::sys;
@@ -144,7 +145,7 @@ impl Places<'_> {
         if !self.scope.scratch.is_empty() {
             let bytes = Room::bytes_for(self.bytes, &self.scope.making);
             let room = Room::new(&self.home.join("room"), bytes);
-            for kind in &self.scope.scratch {
+            for kind in self.scope.scratch.iter().take_while(|_| !interrupt::is_asked()) {
                 let result = match &room {
                     Ok(room) => self.visit_scratch(room, *kind, progress, run),
                     Err(error) => Err(error.clone()),

@@ -1,13 +1,12 @@
 //! One process that does one thing: what kills it costs no more than itself.
 
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-
-use super::{Child, DONE, FAILED, Slot, UNSUPPORTED, fork_child, report};
+use super::{DONE, FAILED, Slot, UNSUPPORTED, fork_child, report};
 use crate::error::{Context, Error, Result};
+use crate::interrupt;
 use crate::shared::Shared;
 
 /// Has a forked process do `work`, and waits for it.
@@ -15,12 +14,15 @@ use crate::shared::Shared;
 /// # Errors
 ///
 /// What `work` returned, of the same kind if the system can't do it; that it panicked; the signal
-/// that killed it; or that it had not finished after `limit`, when it is killed.
+/// that killed it; that it had not finished after `limit`, or the run is to end: then it is killed.
 fn alone(limit: Duration, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let slots = Shared::<Slot>::new(1)?;
     let slot = &slots[0];
     let mut child = fork_child(|| report(slot, work)).context(|| "start a process")?;
-    sleep(&child, limit)?;
+    if interrupt::sleep(&[child.fd.as_fd()], Instant::now() + limit)?.is_none() {
+        let seconds = limit.as_secs();
+        return Err(Error::failed(format!("had not finished after {seconds} s and was killed")));
+    }
     let status = child.reap()?;
     if let Some(signal) = status.terminating_signal() {
         return Err(Error::failed(format!("killed by {}", signal_name(signal))));
@@ -52,26 +54,6 @@ pub(crate) fn figures(
         Ok(())
     })?;
     Ok(words.iter().map(|word| f64::from_bits(word.load(Ordering::Relaxed))).collect())
-}
-
-/// Sleeps until the child has ended.
-fn sleep(child: &Child, limit: Duration) -> Result<()> {
-    let deadline = Instant::now() + limit;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).unwrap_or_default();
-        match poll(&mut [PollFd::new(&child.fd, PollFlags::IN)], Some(&timeout)) {
-            Ok(0) => {
-                let seconds = limit.as_secs();
-                return Err(Error::failed(format!(
-                    "had not finished after {seconds} s and was killed"
-                )));
-            }
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error).context(|| "wait for a process"),
-        }
-    }
 }
 
 /// The signals that end a process by what it did; others by their number.

@@ -13,17 +13,17 @@
 //! child has finished: each takes the time itself, so that neither exit nor reaping is measured.
 //!
 //! **If a child dies** (or hangs beyond the limit) the race fails with its name and cause, and the
-//! other children are killed. **If the parent dies**, its children are killed by the kernel.
+//! other children are killed. **If the run is to end early**, all are killed. **If the parent
+//! dies**, its children are killed by the kernel.
 
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
@@ -31,6 +31,7 @@ use rustix::time::{ClockId, clock_gettime};
 use zerocopy::FromZeros;
 
 use crate::error::{Context, Error, ErrorKind, Result};
+use crate::interrupt;
 use crate::shared::Shared;
 
 mod alone;
@@ -191,7 +192,7 @@ impl Start {
 /// # Errors
 ///
 /// The first failure among the processes, by their number: an error that `work` returned, a panic,
-/// a signal; or that they had not finished after `limit`.
+/// a signal; or that they had not finished after `limit`, or that the run is to end.
 pub(crate) fn race(
     count: u32,
     limit: Duration,
@@ -321,27 +322,16 @@ impl Team<'_> {
         ready: Option<&std::fs::File>,
         running: &[&Child],
     ) -> Result<(bool, Vec<usize>)> {
-        let mut fds: Vec<PollFd<'_>> =
-            running.iter().map(|child| PollFd::new(&child.fd, PollFlags::IN)).collect();
-        fds.extend(ready.map(|ready| PollFd::new(ready, PollFlags::IN)));
-        loop {
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).unwrap_or_default();
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(0) => {
-                    let seconds = self.limit.as_secs();
-                    return Err(Error::failed(format!(
-                        "{} of {} processes had not finished after {seconds} s and were killed",
-                        running.len(),
-                        self.children.len()
-                    )));
-                }
-                Ok(_) => break,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error).context(|| "wait for processes"),
-            }
-        }
-        let is_set: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let fds = running.iter().map(|child| child.fd.as_fd()).chain(ready.map(AsFd::as_fd));
+        let fds: Vec<BorrowedFd<'_>> = fds.collect();
+        let Some(is_set) = interrupt::sleep(&fds, self.deadline)? else {
+            let seconds = self.limit.as_secs();
+            return Err(Error::failed(format!(
+                "{} of {} processes had not finished after {seconds} s and were killed",
+                running.len(),
+                self.children.len()
+            )));
+        };
         let gone = (0..running.len()).filter(|place| is_set[*place]).collect();
         Ok((is_set.len() > running.len() && is_set[running.len()], gone))
     }

@@ -30,6 +30,9 @@ pub(crate) use table::wrapped;
 /// The form that this version writes and reads.
 const FORMAT: u32 = 1;
 
+/// How the warning of a run begins that was asked to end.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 /// The result of a run of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -111,6 +114,11 @@ impl Report {
             [report] => report.to_json(),
             reports => json::text(&reports),
         }
+    }
+
+    /// After how many rounds the run was asked to end, if it was.
+    pub fn interruption(&self) -> Option<&str> {
+        self.warnings.iter().map(String::as_str).find(|warning| warning.starts_with(INTERRUPTED))
     }
 
     /// The cases that failed. A program that finds any should say so by its exit code.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::settle;
 use crate::error::{Context, Error, ErrorKind, Result};
+use crate::interrupt;
 use crate::place::Place;
 use crate::progress::{Event, Progress};
 use crate::report::Case;
@@ -14,8 +15,16 @@ pub(crate) struct Arena<'a> {
     pub(crate) place: &'a Place<'a>,
     /// How many rounds are counted. A warm-up precedes them.
     pub(crate) rounds: u32,
+    pub(super) tally: Tally,
     progress: &'a mut dyn Progress,
     warnings: &'a mut Vec<String>,
+}
+
+/// How many rounds of all contests are over, and how many there should be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) finished: u64,
+    pub(super) planned: u64,
 }
 
 /// A turn of an entrant.
@@ -36,7 +45,7 @@ impl<'a> Arena<'a> {
         progress: &'a mut dyn Progress,
         warnings: &'a mut Vec<String>,
     ) -> Arena<'a> {
-        Arena { place, rounds, progress, warnings }
+        Arena { place, rounds, tally: Tally::default(), progress, warnings }
     }
 
     /// Adds a warning to the report, unless it is there already.
@@ -55,32 +64,59 @@ impl<'a> Arena<'a> {
     /// Runs `work` in an empty directory, then removes the directory and syncs the filesystem.
     ///
     /// The inner result is that of `work`. The outer result is an error of the place, which would
-    /// affect every other entrant too.
+    /// affect every other entrant too. A run that is to end does no more work, and whoever removes
+    /// its directory removes this one: processes that die may still write there.
     pub(crate) fn aside<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<Result<T>> {
+        if interrupt::is_asked() {
+            return Ok(Err(Error::interrupted()));
+        }
         let dir = self.place.dir.join("turn");
         fs::create_dir(&dir).context(|| format!("make {}", dir.display()))?;
         let result = work(&dir);
+        if result.is_err() && interrupt::is_asked() {
+            return Ok(Err(Error::interrupted()));
+        }
         fs::remove_dir_all(&dir).context(|| format!("remove {}", dir.display()))?;
         settle(self.place.dir)?;
         Ok(result)
     }
 
-    /// All entrants take turns, in a warm-up and in each round.
+    /// All entrants take turns, in a warm-up and in each round. Where the run is to end, only the
+    /// rounds count that are over, for each round should have met all entrants.
     pub(crate) fn rounds<W, S>(
         &mut self,
         entrants: &mut [Entrant<W, S>],
         mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
     ) -> Result<()> {
-        (0..=self.rounds).try_for_each(|round| self.round(round, entrants, &mut measure))
+        self.tally.planned += u64::from(self.rounds);
+        for round in 0..=self.rounds {
+            match self.round(round, entrants, &mut measure) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    let finished = round.saturating_sub(1) as usize;
+                    entrants.iter_mut().for_each(|entrant| entrant.interrupt(finished));
+                    break;
+                }
+                result => result?,
+            }
+            self.tally.finished += u64::from(round > 0);
+        }
+        Ok(())
     }
 
     /// Each entrant takes a turn, unless it was skipped or has failed; see [`order`].
+    ///
+    /// # Errors
+    ///
+    /// One of the place; or the run is to end.
     pub(crate) fn round<W, S>(
         &mut self,
         round: u32,
         entrants: &mut [Entrant<W, S>],
         mut measure: impl FnMut(&mut W, Turn<'_>) -> Result<S>,
     ) -> Result<()> {
+        if interrupt::is_asked() {
+            return Err(Error::interrupted());
+        }
         for index in order(round, entrants.len()) {
             let entrant = &mut entrants[index];
             if !entrant.is_good() {
@@ -93,6 +129,9 @@ impl<'a> Arena<'a> {
             let way = &mut entrant.way;
             let sample = self.aside(|dir| measure(way, Turn { dir, round, index }))?;
             if let Err(error) = &sample {
+                if error.kind() == ErrorKind::Interrupted {
+                    return Err(error.clone());
+                }
                 self.progress.event(&Event::Warning(&format!("{what} failed: {error}")));
             }
             entrant.take(sample, round);
@@ -129,7 +168,7 @@ pub(crate) struct Entrant<W, S> {
 /// Why an entrant takes no more turns.
 #[derive(Clone, Debug)]
 enum End {
-    /// This system can't do it.
+    /// This system can't do it, or the run ended before it could be measured.
     Skipped(String),
     Failed(String),
 }
@@ -165,6 +204,14 @@ impl<W, S> Entrant<W, S> {
         }
     }
 
+    /// The run ends after so many rounds.
+    fn interrupt(&mut self, finished: usize) {
+        self.samples.truncate(finished);
+        if self.is_good() && self.samples.is_empty() {
+            self.end = Some(End::of(&Error::interrupted()));
+        }
+    }
+
     /// One sample for each counted round; empty unless all rounds were good.
     pub(crate) fn samples(&self) -> &[S] {
         &self.samples
@@ -189,7 +236,7 @@ impl<W, S> Entrant<W, S> {
 impl End {
     fn of(error: &Error) -> End {
         match error.kind() {
-            ErrorKind::Unsupported => End::Skipped(error.to_string()),
+            ErrorKind::Unsupported | ErrorKind::Interrupted => End::Skipped(error.to_string()),
             _ => End::failed(error),
         }
     }

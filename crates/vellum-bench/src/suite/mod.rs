@@ -28,14 +28,16 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
+use arena::Tally;
 pub(crate) use arena::{Arena, Entrant, Turn};
 pub use options::Kind;
 
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
+use crate::interrupt;
 use crate::place::{self, Places, Scope};
 use crate::progress::{Event, Progress};
-use crate::report::{Case, Report};
+use crate::report::{Case, INTERRUPTED, Report};
 
 /// A load average above this means that other programs are running.
 const LOAD_MAX: f64 = 0.5;
@@ -66,7 +68,8 @@ pub trait Suite {
     ///
     /// # Errors
     ///
-    /// The configuration makes no sense; then nothing was run. The directory can't be used.
+    /// The configuration makes no sense; then nothing was run. The directory can't be used. The run
+    /// was asked to end, and no round was over by then.
     fn run(&self, progress: &mut dyn Progress) -> Result<Report> {
         self.scope().check()?;
         run(self.name(), self.scope(), self.plan()?, progress)
@@ -142,16 +145,37 @@ fn run(name: &str, scope: &Scope, plan: Plan<'_>, progress: &mut dyn Progress) -
     let steps = scope.places() * plan.turns as u64 * u64::from(scope.rounds + 1);
     progress.event(&Event::Started { steps });
     let places = Places { home: home.path(), scope, bytes: plan.bytes };
-    let (mut cases, mut noticed) = (Vec::new(), Vec::new());
-    places.visit(&mut warnings, progress, &mut |place, progress| {
+    let (mut cases, mut noticed, mut tallies) = (Vec::new(), Vec::new(), Vec::new());
+    let visited = places.visit(&mut warnings, progress, &mut |place, progress| {
         let mut arena = Arena::new(place, scope.rounds, progress, &mut noticed);
         cases.extend((plan.compete)(&mut arena)?);
+        tallies.push(arena.tally);
         Ok(())
-    })?;
+    });
     progress.event(&Event::Finished);
     warnings.extend(noticed);
-    home.close().context(|| "remove the directory of the run")?;
+    if interrupt::is_asked() {
+        // Whatever else went wrong may come of that.
+        warnings.push(interrupted_after(&tallies, scope.places())?);
+        let untouched = Error::interrupted().to_string();
+        cases.retain(|case| case.skipped.as_ref() != Some(&untouched));
+    } else {
+        visited?;
+        home.close().context(|| "remove the directory of the run")?;
+    }
     Ok(Report::new(name, conditions, scope.rounds, warnings, cases))
+}
+
+/// What a report says of a run that was asked to end; an error if it has nothing to report. All
+/// places should have as many rounds as the first one.
+fn interrupted_after(tallies: &[Tally], places: u64) -> Result<String> {
+    let finished: u64 = tallies.iter().map(|tally| tally.finished).sum();
+    match tallies.first().filter(|_| finished > 0) {
+        Some(Tally { planned, .. }) => {
+            Ok(format!("{INTERRUPTED} after {finished} of {} rounds", planned * places))
+        }
+        None => Err(Error::interrupted()),
+    }
 }
 
 /// Returns an error if a value is given twice.

@@ -2,6 +2,7 @@
 
 pub(super) mod all;
 pub(super) mod compare;
+mod interrupt;
 mod outputs;
 pub(super) mod publish;
 pub(super) mod report;
@@ -13,10 +14,11 @@ use anyhow::{Context, bail};
 use vellum_bench::{Making, Report, Scope, ScratchKind};
 use vellum_command::outcome::{Outcome, Result};
 
-use crate::args::{BenchOutputArgs, BenchPlaceArgs, BenchSuiteArgs};
+use crate::args::{BenchOutputArgs, BenchPlaceArgs, BenchSuite, BenchSuiteArgs};
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 
+use interrupt::Interrupt;
 use outputs::deliver;
 pub(super) use outputs::{Form, Outputs};
 
@@ -45,16 +47,25 @@ impl BenchPlaceArgs {
     }
 }
 
+/// The signals that end a run early.
+pub(super) fn taken(suite: &BenchSuite) -> &'static [i32] {
+    match suite {
+        BenchSuite::All(_) | BenchSuite::Suite(_) => &interrupt::TAKEN,
+        _ => &[],
+    }
+}
+
 /// Runs a suite.
 pub(super) fn run(args: BenchSuiteArgs) -> Result<Outcome> {
     let BenchSuiteArgs { mut suite, place, output } = args;
     let (outputs, scratch) = begin(&place, &output)?;
     suite.scope_mut().directory = scratch.path().into();
     place.apply_to(suite.scope_mut());
-    let report = suite.run(&mut BenchBar::default())?;
-    let failures = report.failures().map(|case| case.name()).collect();
-    deliver(outputs, &[report], "")?;
-    judge(failures)
+    let mut interrupt = Interrupt::take()?;
+    let report = interrupt.measure(&*suite, &mut BenchBar::default())?;
+    let failures = report.iter().flat_map(Report::failures).map(|case| case.name()).collect();
+    deliver(outputs, report.as_slice(), "")?;
+    interrupt.outcome().map_or_else(|| judge(failures), Ok)
 }
 
 /// What every suite needs before it runs; what is missing is told before minutes are spent.

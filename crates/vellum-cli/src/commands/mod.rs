@@ -38,6 +38,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
     let taken = match &command {
         Command::Append(_) => &append::TAKEN[..],
         Command::Stat(args) => stat::taken(args),
+        Command::Bench(args) => bench::taken(&args.suite),
         _ => &[],
     };
     signals::end_first_process(taken).context("cannot take signals")?;

@@ -1,11 +1,15 @@
 //! However a run of `vellum bench` ends, nothing of it is left: no file, no loop device, no mount.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::process::CommandExt;
+use std::io::{self, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
 
 use super::support::{Place, Running, vellum};
 
@@ -51,7 +55,7 @@ fn has_loop_device(id: u32) -> bool {
         .any(|image| image.contains(&name))
 }
 
-fn until(what: &str, done: impl Fn() -> bool) {
+fn until(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{what} takes too long");
@@ -88,7 +92,7 @@ fn end_by(signal: Signal, suite: &[&str]) {
 /// Shells start what runs behind them with the interrupt ignored, and its children inherit that.
 fn with_default_signals(command: &Command) -> Command {
     let mut with = Command::new("env");
-    with.arg("--default-signal=INT").arg(command.get_program()).stdin(Stdio::null());
+    with.arg("--default-signal=INT,TERM").arg(command.get_program()).stdin(Stdio::null());
     with
 }
 
@@ -115,4 +119,118 @@ fn a_run_that_is_interrupted_from_the_keyboard_leaves_nothing() {
         return vellum_skip::skip(reason);
     }
     suites().for_each(|suite| end_by(Signal::INT, suite));
+}
+
+/// A measurement of a thousand short rounds, in `dir`.
+fn many_rounds(dir: &Path) -> Command {
+    let mut command = with_default_signals(&vellum());
+    command.args(["bench", "append", "--setting", "1x200000x10,1x10x10", "--ways", "write"]);
+    command.args(["--rounds", "1000", "--dir"]).arg(dir).process_group(0);
+    command
+}
+
+/// Waits until some rounds are over: the warm-up starts two processes, and each round starts one.
+fn wait_for_rounds(id: u32) {
+    let mut seen = BTreeSet::new();
+    until("some rounds", || {
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        seen.extend(children.unwrap_or_default().split_whitespace().map(String::from));
+        seen.len() >= 8
+    });
+}
+
+/// The rounds that a run was interrupted after, and those that it should have had.
+fn rounds(said: &str) -> [u64; 2] {
+    let line =
+        said.lines().find_map(|line| line.strip_prefix("vellum: append: interrupted after "));
+    let rounds = line.and_then(|line| line.strip_suffix(" rounds")).expect(said);
+    let (finished, planned) = rounds.split_once(" of ").expect(said);
+    [finished, planned].map(|count| count.parse().unwrap())
+}
+
+#[test]
+fn the_rounds_before_an_interrupt_are_reported() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let (dir, file) = (place.dir().join("dir"), place.dir().join("part.json"));
+        fs::create_dir(&dir).unwrap();
+        let mut command = many_rounds(&dir);
+        command.arg("--json").arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let running = command.spawn().unwrap();
+        wait_for_rounds(running.id());
+        match signal {
+            Signal::INT => kill_process_group(Pid::from_child(&running), signal).unwrap(),
+            _ => kill_process(Pid::from_child(&running), signal).unwrap(),
+        }
+        let output = running.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        let [finished, planned] = rounds(&said);
+        assert!((1..1000).contains(&finished) && planned == 2000, "{said}");
+        let table = String::from_utf8(output.stdout).unwrap();
+        let note = format!("interrupted after {finished} of 2000 rounds");
+        assert!(table.contains("ns/record") && table.contains(&note), "{table}");
+        let report: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let [case] = report["cases"].as_array().unwrap().as_slice() else { panic!("{report}") };
+        assert!(case["failed"].is_null() && case["skipped"].is_null(), "{case}");
+        let samples = case["metrics"][0]["samples"].as_array().unwrap();
+        assert_eq!(samples.len() as u64, finished, "{case}");
+        until("the end of the files", || fs::read_dir(&dir).unwrap().count() == 0);
+    }
+}
+
+#[test]
+fn an_interrupt_before_the_first_round_is_over_leaves_one_line() {
+    let place = Place::new();
+    let mut command = with_default_signals(&vellum());
+    command.args(["bench", "append", "--setting", "2x50000000x16", "--ways", "vellum-framed"]);
+    command.arg("--dir").arg(place.dir()).arg("--json").arg(place.dir().join("part.json"));
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    until("a writing child", || has_grandchild(running.id()));
+    kill_process_group(Pid::from_child(&running), Signal::INT).unwrap();
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::INT.as_raw()), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "vellum: append: interrupted before the first round was over\n");
+    assert!(output.stdout.is_empty(), "{:?}", output.stdout);
+    until("the end of the files", || fs::read_dir(place.dir()).unwrap().count() == 0);
+}
+
+#[test]
+fn a_second_interrupt_ends_a_run_at_once() {
+    let place = Place::new();
+    // Nobody takes the report.
+    let (_reader, mut full) = io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&full, true).unwrap();
+    while full.write(&[0; 4096]).is_ok() {}
+    while full.write(&[0]).is_ok() {}
+    rustix::io::ioctl_fionbio(&full, false).unwrap();
+    let mut command = many_rounds(place.dir());
+    let mut running = command.stdout(full).spawn().unwrap();
+    wait_for_rounds(running.id());
+    let group = Pid::from_child(&running);
+    until("the end of the run", || {
+        let _ = kill_process_group(group, Signal::INT);
+        running.try_wait().unwrap().is_some()
+    });
+    assert_eq!(running.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    until("the end of the files", || fs::read_dir(place.dir()).unwrap().count() == 0);
+}
+
+#[test]
+fn a_run_of_all_suites_ends_with_the_one_that_is_interrupted() {
+    let place = Place::new();
+    let mut command = with_default_signals(&vellum());
+    command.args(["bench", "all", "--quick", "--dir"]).arg(place.dir()).process_group(0);
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_rounds(running.id());
+    kill_process_group(Pid::from_child(&running), Signal::INT).unwrap();
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::INT.as_raw()), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let told: Vec<&str> = said.lines().filter(|line| line.contains("interrupted")).collect();
+    assert_eq!(told.len(), 1, "{said}");
+    assert!(told[0].starts_with("vellum: append: interrupted "), "{said}");
+    until("the end of the files", || fs::read_dir(place.dir()).unwrap().count() == 0);
 }

@@ -4,7 +4,7 @@ use vellum_bench::{Report, Suite};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::{begin, deliver, judge};
+use super::{Interrupt, begin, deliver, judge};
 use crate::args::BenchAllArgs;
 use crate::progress::SuitesBar;
 
@@ -37,21 +37,26 @@ pub(crate) fn run(args: &BenchAllArgs) -> Result<Outcome> {
     let mut suites = vellum_bench::suites(scratch.path(), args.quick);
     let bar = SuitesBar::new(suites.iter().map(|suite| seconds(&**suite)).sum());
     let (mut reports, mut failed) = (Vec::new(), Vec::new());
+    let mut interrupt = Interrupt::take()?;
     for suite in &mut suites {
         args.place.apply_to(suite.scope_mut());
         let name = suite.name();
-        match suite.run(&mut bar.suite(name, seconds(&**suite))) {
+        match interrupt.measure(&**suite, &mut bar.suite(name, seconds(&**suite))) {
             Ok(report) => {
-                failed.extend(report.failures().map(|case| format!("{name} {}", case.name())));
-                reports.push(report);
+                let cases = report.iter().flat_map(Report::failures);
+                failed.extend(cases.map(|case| format!("{name} {}", case.name())));
+                reports.extend(report);
             }
             Err(error) => {
                 bar.hidden(|| output::say(format_args!("{name}: {error}")));
                 failed.push(name.to_string());
             }
         }
+        if interrupt.has_come() {
+            break;
+        }
     }
     bar.finish();
     deliver(outputs, &reports, &summary(&reports))?;
-    judge(failed)
+    interrupt.outcome().map_or_else(|| judge(failed), Ok)
 }

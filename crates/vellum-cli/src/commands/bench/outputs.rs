@@ -1,6 +1,6 @@
 //! Where the result of a run goes: a table on standard output, files in other forms.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,22 @@ pub(crate) enum Form {
 
 enum Sink<'a> {
     Stdout,
-    File(File, &'a Path),
+    File(OutputFile<'a>),
+}
+
+/// One that was made for a run, and holds nothing in the end, goes.
+struct OutputFile<'a> {
+    file: File,
+    path: &'a Path,
+    is_new: bool,
+}
+
+impl Drop for OutputFile<'_> {
+    fn drop(&mut self) {
+        if self.is_new && self.file.metadata().is_ok_and(|file| file.len() == 0) {
+            let _ = fs::remove_file(self.path);
+        }
+    }
 }
 
 impl<'a> Outputs<'a> {
@@ -76,7 +91,7 @@ impl<'a> Outputs<'a> {
             None => output::print(text)?,
         }
         for output in &self.0 {
-            if let Sink::File(file, path) = &output.sink {
+            if let Sink::File(OutputFile { file, path, .. }) = &output.sink {
                 overwrite(file, &written(output.form)?)
                     .with_context(|| format!("cannot write {}", path.display()))?;
             }
@@ -90,8 +105,10 @@ impl Sink<'_> {
         if path == Path::new("-") {
             return Ok(Sink::Stdout);
         }
+        let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        Ok(Sink::File(file.with_context(|| format!("cannot write {}", path.display()))?, path))
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Sink::File(OutputFile { file, path, is_new }))
     }
 }
 
@@ -101,7 +118,11 @@ fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
 }
 
 /// Hands out reports: their tables and `summary`, unless another form is printed, and the files.
+/// Where there are none, nothing is written.
 pub(super) fn deliver(outputs: Outputs<'_>, reports: &[Report], summary: &str) -> Result<()> {
+    if reports.is_empty() {
+        return Ok(());
+    }
     let tables: Vec<String> = reports.iter().map(Report::table).collect();
     outputs.write(&(tables.join("\n") + summary), |form| written(form, reports))
 }
