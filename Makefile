@@ -171,3 +171,4 @@ include packaging/tools.mk
 include packaging/install.mk
 include crates/vellum-capi/install/install.mk
 include packaging/dist.mk
+include go/go.mk

@@ -1,0 +1,36 @@
+# The Go packages: the library that they link, and their tests. Included by the Makefile at the root.
+
+##@ Go
+
+GO ?= go
+# Where programs of this clone find libvellum.a: go/link_static.go names it.
+GO_LIB ?= go/lib
+# No other toolchain is fetched than the one that is there.
+export GOTOOLCHAIN ?= local
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# The modules with what they use from elsewhere are apart, so that nobody else pays for that.
+GO_MODULES = $(patsubst %/go.mod,%,$(wildcard go/go.mod go/*/go.mod))
+
+.PHONY: build-go test-go test-go-modules
+
+# Without its debug symbols, as `install-c` installs it.
+build-go: tools ## what a Go program of this clone links, into go/lib
+	$(C_CARGO) --crate-type staticlib
+	install -d $(GO_LIB)
+	install -m 644 $(C_BUILT)/libvellum_capi.a $(GO_LIB)/libvellum.a
+	$(OBJCOPY) --strip-debug $(GO_LIB)/libvellum.a
+
+test-go: ## the tests of the Go packages, with the race detector and the checks of cgo; GO_TEST=-run=NAME
+	@if command -v $(GO) >/dev/null; then $(MAKE) --no-print-directory test-go-modules; \
+	else echo "make: go is missing (Go 1.24 or later): the tests of the Go packages are skipped" >&2; \
+	  [ "$$VELLUM_REQUIRE" != all ]; fi
+
+# Go does not see that a library has changed, so no result is taken from its cache.
+GO_TEST ?=
+test-go-modules: export CGO_LDFLAGS = -g -O2 -L$(abspath $(TARGET))/go
+test-go-modules: ## the same, where Go is there
+	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
+	@test -z "$$(gofmt -l go)" || { echo "make: gofmt would change:" $$(gofmt -l go) >&2; exit 1; }
+	@for module in $(GO_MODULES); do cd $(CURDIR)/$$module && echo "make: $$module" && \
+	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -count=1 -race $(GO_TEST) ./... && \
+	  GOEXPERIMENT=cgocheck2 GOMAXPROCS=1 $(GO) test -count=1 -short $(GO_TEST) ./... || exit 1; done

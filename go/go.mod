@@ -1,0 +1,3 @@
+module vellum
+
+go 1.24

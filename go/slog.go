@@ -1,0 +1,64 @@
+package vellum
+
+import (
+	"context"
+	"log/slog"
+)
+
+// HandlerOption says what a handler of [NewHandler] does besides.
+type HandlerOption func(*handler)
+
+// JSON has each record written as a line of JSON instead of key=value.
+func JSON() HandlerOption { return func(h *handler) { h.isJSON = true } }
+
+// CommitFrom has records of this level and above survive a power cut when the call returns. That
+// costs a write of the device, which all who wait at the same time share.
+func CommitFrom(level slog.Leveler) HandlerOption { return func(h *handler) { h.commitFrom = level } }
+
+type handler struct {
+	slog.Handler
+	log        *Log
+	commitFrom slog.Leveler
+	isJSON     bool
+}
+
+// NewHandler makes a handler for [slog.New] that appends to a text log: one line for each record, as
+// [slog.NewTextHandler] writes it. A record is in the log when the call returns; the death of the
+// process does not take it back. Any number of handlers and processes may share a log.
+//
+// Errors of an append are returned by Handle, which slog's loggers ignore: see [WhenFull].
+func NewHandler(log *Log, opts *slog.HandlerOptions, options ...HandlerOption) slog.Handler {
+	h := &handler{log: log}
+	for _, option := range options {
+		option(h)
+	}
+	if h.isJSON {
+		h.Handler = slog.NewJSONHandler(log, opts)
+	} else {
+		h.Handler = slog.NewTextHandler(log, opts)
+	}
+	return h
+}
+
+func (h *handler) Handle(ctx context.Context, record slog.Record) error {
+	if err := h.Handler.Handle(ctx, record); err != nil {
+		return err
+	}
+	if h.commitFrom != nil && record.Level >= h.commitFrom.Level() {
+		_, err := h.log.Sync(ctx)
+		return err
+	}
+	return nil
+}
+
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	with.Handler = h.Handler.WithAttrs(attrs)
+	return &with
+}
+
+func (h *handler) WithGroup(name string) slog.Handler {
+	with := *h
+	with.Handler = h.Handler.WithGroup(name)
+	return &with
+}
