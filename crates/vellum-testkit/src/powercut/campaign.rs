@@ -1,14 +1,14 @@
 //! A campaign on one filesystem: record, cut at many moments, have each one checked, count.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use vellum_zoo::filesystem::Filesystem;
 
 use super::command::{Runner, Template};
 use super::cut::{Cut, Walk, exhaustive_cuts, random_cuts};
 use super::disk::Failure;
-use super::filesystem::Filesystem;
 use super::image::Image;
 use super::recording::Recording;
 use super::report::{Progress, Totals};
@@ -84,6 +84,14 @@ struct Campaign<'a> {
     deadline: Option<Instant>,
 }
 
+/// An empty filesystem; `path` is a file for a moment.
+fn make(filesystem: Filesystem, path: &Path, plan: &Plan) -> anyhow::Result<Image> {
+    filesystem.make(path, plan.size, plan.is_coarse)?;
+    let image = Image::from_file(path)?;
+    std::fs::remove_file(path)?;
+    Ok(image)
+}
+
 /// Runs the campaign on one filesystem; with a time, further recordings follow until it is over.
 pub fn run(
     plan: &Plan,
@@ -93,7 +101,7 @@ pub fn run(
 ) -> anyhow::Result<Totals> {
     let dir = sandbox.dir(&format!("{filesystem}-{}", plan.seed))?;
     let empty = match &plan.source {
-        Source::Work { .. } => filesystem.make(&dir.join("new"), plan.size, plan.is_coarse)?,
+        Source::Work { .. } => make(filesystem, &dir.join("new"), plan)?,
         Source::Replay(recording) => recording.start.clone(),
     };
     let runner = Runner::new(&dir, plan.timeout);

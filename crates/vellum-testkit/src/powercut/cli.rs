@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
 use vellum_command::output::say_as;
+use vellum_zoo::Missing;
+use vellum_zoo::filesystem::Filesystem;
 
 use super::campaign::{self, Plan, Source};
 use super::command::Template;
 use super::disk::Failure;
-use super::filesystem::Filesystem;
 use super::profile::Profile;
 use super::recording::Recording;
 use super::reference::{CheckMode, WorkMode, check, work};
 use super::report::TABLE_HEAD;
-use super::sandbox::{self, Boot, Missing, Sandbox};
+use super::sandbox::{self, Boot, Sandbox};
 use super::sys::{self, End};
 use crate::trace::now_ns;
 

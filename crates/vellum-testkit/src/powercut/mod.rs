@@ -14,21 +14,20 @@
 //! ```text
 //!   campaign    records, cuts, has it checked, counts       report    what it came to
 //!   trial       one workload, one recovery, on one disk     command   the commands under test
-//!   medium      the block device in front of the disk       fuse      the protocol behind it
-//!   disk        answers, records and fails                  verdict   promises against findings
-//!   cut         moments, and what is on the disk then       recording, image, ranges
-//!   sandbox     namespaces, so that nothing remains         filesystem
-//!   reference   workloads with known faults                 sys (all of the unsafe code)
-//!   profile     lists of campaigns             cli         the command line
+//!   medium      the block device in front of the disk       verdict   promises against findings
+//!   disk        answers, records and fails                  recording, image, ranges
+//!   cut         moments, and what is on the disk then       cli       the command line
+//!   sandbox     namespaces, so that nothing remains         sys       all of the unsafe code
+//!   reference   workloads with known faults                 profile   lists of campaigns
 //! ```
+//!
+//! The block device itself is that of `vellum-zoo`.
 
 pub mod campaign;
 pub mod cli;
 pub mod command;
 pub mod cut;
 pub mod disk;
-pub mod filesystem;
-pub mod fuse;
 pub mod image;
 pub mod medium;
 mod profile;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::filesystem::Filesystem;
+use vellum_zoo::filesystem::Filesystem;
+
 use super::recording::{Event, Recording};
 
 /// What was done on one filesystem.

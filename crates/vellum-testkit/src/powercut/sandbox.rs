@@ -9,12 +9,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
 
-use super::filesystem::Filesystem;
+use vellum_zoo::filesystem::Filesystem;
+use vellum_zoo::{Missing, missing_if_forbidden};
+
 use super::sys;
 use crate::random::Random;
 
@@ -24,41 +25,9 @@ const ROOT: &str = "/mnt";
 const SHARED_MEMORY: &str = "/dev/shm";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What a machine lacks that the harness needs, in one line.
-#[derive(Debug)]
-pub struct Missing(pub String);
-
-impl std::fmt::Display for Missing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Missing {}
-
-/// What a machine lacks, if it does not allow or know something; otherwise a failure.
-pub fn missing_if_forbidden(what: &str, error: io::Error) -> anyhow::Error {
-    let text = format!("{what}: {error}");
-    match Errno::from_io_error(&error) {
-        Some(Errno::PERM | Errno::ACCESS | Errno::NODEV | Errno::NOSYS | Errno::NXIO) => {
-            Missing(text).into()
-        }
-        _ => anyhow::Error::msg(text),
-    }
-}
-
 /// Fails with [`Missing`] where something is missing.
 pub fn look_for_needs(filesystems: &[Filesystem]) -> Result<(), Missing> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(Missing("root is needed, to mount filesystems".to_owned()));
-    }
-    for device in ["/dev/fuse", "/dev/loop-control"] {
-        fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(device)
-            .map_err(|error| Missing(format!("{device} cannot be opened: {error}")))?;
-    }
+    vellum_zoo::look_for_needs()?;
     filesystems.iter().try_for_each(|filesystem| filesystem.look_for_maker())
 }
 

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
+use vellum_zoo::filesystem::Filesystem;
+use vellum_zoo::unmount_patiently;
 
 use super::command::{Runner, Template};
 use super::disk::Failure;
-use super::filesystem::Filesystem;
 use super::image::Image;
-use super::medium::{Medium, unmount_patiently};
+use super::medium::Medium;
 use super::recording::Recording;
 use super::verdict::Found;
 

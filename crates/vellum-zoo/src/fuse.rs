@@ -8,24 +8,28 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
+use super::served::Request;
+
 /// Most bytes of one write.
-pub const WRITE_LEN_MAX: usize = 1 << 20;
+pub(crate) const WRITE_LEN_MAX: usize = 1 << 20;
 
 /// Room for any request.
-pub const REQUEST_LEN_MAX: usize = WRITE_LEN_MAX + 4096;
+pub(crate) const REQUEST_LEN_MAX: usize = WRITE_LEN_MAX + 4096;
 
 const IN_HEADER_LEN: usize = 40;
 const IN_WRITE_LEN: usize = 40;
 const PAGES_MAX: u16 = 256;
 /// Writes of more than a page; more than 32 pages at once.
 const FLAGS: u32 = 1 << 5 | 1 << 22;
+/// Several reads at once; several requests of direct I/O at once.
+const OVERLAPPING_FLAGS: u32 = 1 | 1 << 15;
 const FILE_MODE: u32 = 0o100_600;
 /// How long the kernel need not ask again; nothing changes.
 const VALID_SECONDS: u64 = 1 << 30;
 
 /// What the kernel asks.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Request<'a> {
+pub(crate) enum Asked<'a> {
     /// Which version and what size.
     Init {
         /// The kernel's minor version of the protocol.
@@ -37,12 +41,8 @@ pub enum Request<'a> {
     Attributes,
     /// Open it.
     Open,
-    /// Bytes from an offset.
-    Read(u64, usize),
-    /// Bytes to an offset.
-    Write(u64, &'a [u8]),
-    /// Have everything on the medium.
-    Sync,
+    /// What the disk itself answers.
+    Disk(Request<'a>),
     /// Anything that succeeds by doing nothing.
     Nothing,
     /// Anything that no answer is sent to.
@@ -52,26 +52,26 @@ pub enum Request<'a> {
 }
 
 /// Reads one request: the number that its answer must carry, and what it asks.
-pub fn parse(message: &[u8]) -> (u64, Request<'_>) {
+pub(crate) fn parse(message: &[u8]) -> (u64, Asked<'_>) {
     let body = message.get(IN_HEADER_LEN..).unwrap_or_default();
-    let request = match u32_at(message, 4) {
-        26 => Request::Init { minor: u32_at(body, 4), readahead_max: u32_at(body, 8) },
-        3 | 4 => Request::Attributes,
-        14 => Request::Open,
-        15 => Request::Read(u64_at(body, 8), u32_at(body, 16) as usize),
+    let asked = match u32_at(message, 4) {
+        26 => Asked::Init { minor: u32_at(body, 4), readahead_max: u32_at(body, 8) },
+        3 | 4 => Asked::Attributes,
+        14 => Asked::Open,
+        15 => Asked::Disk(Request::Read(u64_at(body, 8), u32_at(body, 16) as usize)),
         16 => {
             let bytes = body.get(IN_WRITE_LEN..).unwrap_or_default();
             let len = bytes.len().min(u32_at(body, 16) as usize);
-            Request::Write(u64_at(body, 8), &bytes[..len])
+            Asked::Disk(Request::Write(u64_at(body, 8), &bytes[..len]))
         }
-        20 => Request::Sync,
+        20 => Asked::Disk(Request::Flush),
         // Release, flush, destroy.
-        18 | 25 | 38 => Request::Nothing,
+        18 | 25 | 38 => Asked::Nothing,
         // Forget, interrupt, forget many.
-        2 | 36 | 42 => Request::Silence,
-        _ => Request::Unknown,
+        2 | 36 | 42 => Asked::Silence,
+        _ => Asked::Unknown,
     };
-    (u64_at(message, 8), request)
+    (u64_at(message, 8), asked)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -85,10 +85,10 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// The bytes of an answer, or the error that is one.
-pub type Answer = Result<Vec<u8>, Errno>;
+pub(crate) type Answer = Result<Vec<u8>, Errno>;
 
 /// Sends an answer. One whose request was given up meanwhile is not missed.
-pub fn reply(connection: impl AsFd, unique: u64, answer: Answer) -> io::Result<()> {
+pub(crate) fn reply(connection: impl AsFd, unique: u64, answer: Answer) -> io::Result<()> {
     let (error, body) = match answer {
         Ok(body) => (0, body),
         Err(error) => (-error.raw_os_error(), Vec::new()),
@@ -104,10 +104,11 @@ pub fn reply(connection: impl AsFd, unique: u64, answer: Answer) -> io::Result<(
     }
 }
 
-/// The answer to [`Request::Init`].
-pub fn init(minor: u32, readahead_max: u32) -> Vec<u8> {
+/// The answer to [`Asked::Init`].
+pub(crate) fn init(minor: u32, readahead_max: u32, is_overlapping: bool) -> Vec<u8> {
+    let flags = FLAGS | if is_overlapping { OVERLAPPING_FLAGS } else { 0 };
     let mut body = Vec::with_capacity(64);
-    for word in [7, minor.min(36), readahead_max, FLAGS] {
+    for word in [7, minor.min(36), readahead_max, flags] {
         body.extend(word.to_ne_bytes());
     }
     // How many requests may wait, and from how many on there is congestion.
@@ -120,8 +121,8 @@ pub fn init(minor: u32, readahead_max: u32) -> Vec<u8> {
     body
 }
 
-/// The answer to [`Request::Attributes`].
-pub fn attributes(len: u64) -> Vec<u8> {
+/// The answer to [`Asked::Attributes`].
+pub(crate) fn attributes(len: u64) -> Vec<u8> {
     let mut body = Vec::with_capacity(104);
     body.extend(VALID_SECONDS.to_ne_bytes());
     body.extend(0u64.to_ne_bytes());
@@ -136,13 +137,13 @@ pub fn attributes(len: u64) -> Vec<u8> {
     body
 }
 
-/// The answer to [`Request::Open`].
-pub fn open() -> Vec<u8> {
+/// The answer to [`Asked::Open`].
+pub(crate) fn open() -> Vec<u8> {
     vec![0; 16]
 }
 
 /// The answer to [`Request::Write`].
-pub fn written(len: usize) -> Vec<u8> {
+pub(crate) fn written(len: usize) -> Vec<u8> {
     let mut body = (len as u32).to_ne_bytes().to_vec();
     body.resize(8, 0);
     body
@@ -160,13 +161,13 @@ mod tests {
         message[IN_HEADER_LEN + 9] = 2;
         message[IN_HEADER_LEN + 16] = 3;
         message.extend(b"abc");
-        assert_eq!(parse(&message), (99, Request::Write(512, b"abc")));
-        assert_eq!(parse(&[]), (0, Request::Unknown));
+        assert_eq!(parse(&message), (99, Asked::Disk(Request::Write(512, b"abc"))));
+        assert_eq!(parse(&[]), (0, Asked::Unknown));
     }
 
     #[test]
     fn answers_have_the_lengths_of_the_kernels_structures() {
-        assert_eq!([init(31, 0).len(), attributes(1).len()], [64, 104]);
+        assert_eq!([init(31, 0, false).len(), attributes(1).len()], [64, 104]);
         assert_eq!([open().len(), written(1).len()], [16, 8]);
     }
 }

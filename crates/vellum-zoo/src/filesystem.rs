@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
@@ -10,8 +11,7 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use super::image::Image;
-use super::sandbox::Missing;
+use super::missing::Missing;
 
 const MIB: u64 = 1 << 20;
 
@@ -106,19 +106,17 @@ impl Filesystem {
         }
     }
 
-    /// Makes an empty one of at least so many bytes, if `is_coarse` for physical sectors of 4096
-    /// bytes; `path` is a file for a moment.
-    pub fn make(self, path: &Path, len: u64, is_coarse: bool) -> anyhow::Result<Image> {
-        Image::new(len.max(self.len_min())).to_file(path)?;
+    /// Makes an empty one in a file, which is made or cut to so many bytes at least, if `is_coarse`
+    /// for physical sectors of 4096 bytes.
+    pub fn make(self, path: &Path, len: u64, is_coarse: bool) -> anyhow::Result<()> {
+        File::create(path)?.set_len(len.max(self.len_min()))?;
         let (program, arguments) = self.maker();
         let coarse = if is_coarse { self.coarse_arguments() } else { &[] };
         let output = command(program).args(arguments).args(coarse).arg(path).output()?;
         if !output.status.success() {
             bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        let image = Image::from_file(path)?;
-        std::fs::remove_file(path)?;
-        Ok(image)
+        Ok(())
     }
 
     /// Mounts it, which recovers it after a power cut.
