@@ -19,6 +19,7 @@ build-go: tools ## what a Go program of this clone links, into go/lib
 	install -d $(GO_LIB)
 	install -m 644 $(C_BUILT)/libvellum_capi.a $(GO_LIB)/libvellum.a
 	$(OBJCOPY) --strip-debug $(GO_LIB)/libvellum.a
+	@echo "// Go builds anew when this changes. libvellum.a: $$(sha256sum <$(GO_LIB)/libvellum.a)" >go/built.h
 
 test-go: ## the tests of the Go packages, with the race detector and the checks of cgo; GO_TEST=-run=NAME
 	@if command -v $(GO) >/dev/null; then $(MAKE) --no-print-directory test-go-modules; \

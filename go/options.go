@@ -120,6 +120,15 @@ func StagedSegmentsMax(segments uint64) Option {
 	return func(o *openOptions) { o.c.staged_segments_max = C.uint64_t(segments) }
 }
 
+// NoSpares is for [SpareSegmentsMax]: a trim gives all that goes back to the disk.
+const NoSpares = math.MaxUint64
+
+// SpareSegmentsMax is how many segments of a [WAL] may wait for new records behind a trim: what is
+// ready already, and what is kept of those that go. The default, and the most, is 8.
+func SpareSegmentsMax(segments uint64) Option {
+	return func(o *openOptions) { o.c.spare_segments_max = C.uint64_t(segments) }
+}
+
 // A Fill is how records are written to the files.
 type Fill uint32
 

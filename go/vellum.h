@@ -1,0 +1,1 @@
+../crates/vellum-capi/include/vellum.h
