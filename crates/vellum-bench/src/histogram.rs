@@ -79,6 +79,11 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
+    /// Counts `times` latencies of `nanos`.
+    pub(crate) fn note(&mut self, nanos: u64, times: u64) {
+        self.counts[bucket(nanos)] += times;
+    }
+
     pub(crate) fn add(&mut self, other: &Histogram) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
     }

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `error`, `names` | the one error type; values that have a name |
 //! | `interrupt` | ending runs early |
+//! | `cause` | what makes writing slow, unsafe or hard to measure, by name |
 //! | `shared` | words that processes share: an anonymous shared mapping |
 //! | `process` | fork, the start gate, the clock, reports of the children |
 //! | `trace` | counts the syscalls of a process |
@@ -30,6 +31,7 @@
 //! | `suite` | what is compared: [`append`], [`commit`], [`sync`], [`write`](mod@write), [`image`], [`latency`](mod@latency), [`read`](mod@read), [`saturate`], [`scale`], [`loggers`] |
 //! | `compare` | two runs against each other |
 //! | `advise` | from a short run to a recommendation |
+//! | `doctor` | is a disk good enough for a program, and why not |
 //!
 //! The crate is for Linux: it forks, waits on futexes and pidfds, traces with ptrace, and two of
 //! the ways are Linux interfaces.
@@ -46,8 +48,10 @@
 pub mod advise;
 mod bytes;
 mod call_times;
+mod cause;
 mod compare;
 mod conditions;
+pub mod doctor;
 mod error;
 mod faster;
 mod footprint;
@@ -70,6 +74,7 @@ mod trace;
 mod verify;
 mod ways;
 
+pub use cause::Cause;
 pub use compare::{Change, Compared, Comparison, Difference, Verdict};
 pub use conditions::{Conditions, Device, Filesystem, Machine, Writeback};
 pub use error::{Error, ErrorKind, Result};

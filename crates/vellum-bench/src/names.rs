@@ -46,7 +46,30 @@ macro_rules! named {
     };
 }
 
-pub(crate) use named;
+/// Such values are their names in files.
+macro_rules! as_name {
+    ($($type:ty),+) => {
+        $(
+            impl serde::Serialize for $type {
+                fn serialize<S: serde::Serializer>(
+                    &self,
+                    to: S,
+                ) -> std::result::Result<S::Ok, S::Error> {
+                    to.serialize_str(self.as_str())
+                }
+            }
+            impl<'de> serde::Deserialize<'de> for $type {
+                fn deserialize<D: serde::Deserializer<'de>>(
+                    from: D,
+                ) -> std::result::Result<$type, D::Error> {
+                    <String as serde::Deserialize>::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+                }
+            }
+        )+
+    };
+}
+
+pub(crate) use {as_name, named};
 
 #[cfg(test)]
 mod tests {

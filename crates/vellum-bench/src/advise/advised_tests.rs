@@ -79,6 +79,7 @@ fn that_the_machine_was_busy_is_said_first_and_a_note_asks_for_nothing() {
     advised.report.warnings = vec!["the machine was busy".into()];
     let trap = |severity, what: &str, remedy: &str| Trap {
         severity,
+        cause: crate::Cause::NoFua,
         what: what.into(),
         remedy: remedy.into(),
     };

@@ -34,9 +34,10 @@ mod way;
 pub use crate::faster::Evidence;
 pub use advised::Advised;
 pub use commit_path::{CommitPaths, MeasuredPath, commit_paths};
-pub use detect::{Disk, Feature, Surroundings};
+pub use detect::{Disk, Feature, IoLimit, Surroundings};
 pub use recommend::{CommitTime, Recommendation, Rival, Setting, Sureness};
 pub use store::check_replaceable;
+pub(crate) use traps::traps;
 pub use traps::{Severity, Trap};
 pub use way::Purpose;
 

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::detect::{Disk, Surroundings};
+use super::detect::{Disk, IoLimit, Surroundings};
+use crate::cause::Cause;
 
 /// A filesystem that is fuller than this is slow, and may be full before anybody notices.
 const USED_SHARE_MAX: f64 = 0.9;
@@ -24,6 +25,8 @@ pub enum Severity {
 pub struct Trap {
     /// How bad it is.
     pub severity: Severity,
+    /// Its name, as `vellum doctor` has it.
+    pub cause: Cause,
     /// What it is, and why it matters.
     pub what: String,
     /// What to do about it; empty if that is nothing.
@@ -33,7 +36,7 @@ pub struct Trap {
 impl Trap {
     /// For people.
     pub(super) fn line(&self) -> String {
-        let Trap { severity, what, remedy } = self;
+        let Trap { severity, what, remedy, .. } = self;
         let remedy = match remedy.as_str() {
             "" => String::new(),
             remedy => format!(". What to do: {remedy}"),
@@ -56,20 +59,21 @@ pub(super) fn parts(traps: &[Trap]) -> Vec<(&'static str, Vec<&Trap>)> {
 }
 
 /// All traps here, the worst first.
-pub(super) fn traps(around: &Surroundings) -> Vec<Trap> {
+pub(crate) fn traps(around: &Surroundings) -> Vec<Trap> {
     let mut traps = Vec::new();
     of_filesystem(around, &mut traps);
     of_btrfs(around, &mut traps);
     of_mount(around, &mut traps);
     of_ext(around, &mut traps);
     of_devices(around, &mut traps);
+    of_limits(around, &mut traps);
     of_space(around, &mut traps);
     traps.sort_by_key(|trap| trap.severity);
     traps
 }
 
-fn trap(severity: Severity, what: impl Into<String>, remedy: &str) -> Trap {
-    Trap { severity, what: what.into(), remedy: remedy.into() }
+fn trap(severity: Severity, cause: Cause, what: impl Into<String>, remedy: &str) -> Trap {
+    Trap { severity, cause, what: what.into(), remedy: remedy.into() }
 }
 
 /// Filesystems of other machines, by the names that the kernel has for them.
@@ -81,6 +85,7 @@ fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
     if around.is_kind(&NETWORK) {
         traps.push(trap(
             Severity::Danger,
+            Cause::NetworkFilesystem,
             format!(
                 "{kind} is shared with other machines, and they do not see the memory of this one"
             ),
@@ -89,18 +94,21 @@ fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
     } else if kind == "fuseblk" || kind == "fuse" || kind.starts_with("fuse.") {
         traps.push(trap(
             Severity::Danger,
+            Cause::Fuse,
             format!("{kind} is served by a program, which may refuse mappings or fail a store"),
             "fill logs by pwrite, the default here; for speed, use the filesystem under it",
         ));
     } else if around.is_kind(&["overlay", "aufs"]) {
         traps.push(trap(
             Severity::Cost,
+            Cause::Overlay,
             "an overlay copies a file of a lower layer whole when it is first written to",
             "keep logs on a volume of their own: a bind mount of a real filesystem",
         ));
     } else if around.is_kind(&["tmpfs", "ramfs"]) {
         traps.push(trap(
             Severity::Danger,
+            Cause::Memory,
             format!("{kind} is memory: nothing here survives a reboot, whatever is committed"),
             "use it for what may be lost; a log that commits needs a disk",
         ));
@@ -108,6 +116,7 @@ fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
     if around.has_option("volatile") {
         traps.push(trap(
             Severity::Danger,
+            Cause::OverlayVolatile,
             "the overlay is mounted with volatile: it leaves out every sync",
             "mount it without volatile, or keep what is to last elsewhere",
         ));
@@ -121,6 +130,7 @@ fn of_btrfs(around: &Surroundings, traps: &mut Vec<Trap>) {
     if !around.has_option("nodatacow") {
         traps.push(trap(
             Severity::Cost,
+            Cause::CopyOnWrite,
             "btrfs writes what is overwritten to new blocks: making space ready is in vain, and a \
              small log can hold on to gigabytes",
             "chattr +C on a new directory, for files made in it; staged logs do it for themselves",
@@ -130,6 +140,7 @@ fn of_btrfs(around: &Surroundings, traps: &mut Vec<Trap>) {
     if let Some(how) = compression.filter(|how| *how != "no") {
         traps.push(trap(
             Severity::Cost,
+            Cause::Compression,
             format!(
                 "files are compressed ({how}), so that direct writes go through the page cache"
             ),
@@ -148,6 +159,7 @@ fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
         };
         traps.push(trap(
             severity,
+            Cause::NoBarriers,
             format!("mounted without barriers: a sync does not empty the disk's cache; {cache}"),
             "mount with barriers, unless a battery keeps the cache",
         ));
@@ -155,6 +167,7 @@ fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
     for option in ["sync", "dirsync"].iter().filter(|option| around.has_option(option)) {
         traps.push(trap(
             Severity::Cost,
+            Cause::SyncMount,
             format!("mounted with {option}: everybody waits for the disk at every change"),
             "mount without it; commits wait for the disk by themselves",
         ));
@@ -173,6 +186,7 @@ fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
     if let Some(quota) = QUOTAS.iter().find(|option| around.has_option(option)) {
         traps.push(trap(
             Severity::Note,
+            Cause::Quota,
             format!("there are quotas ({quota}): you may have less than what is free"),
             "look at `quota`; a log that meets its limit says so and loses nothing",
         ));
@@ -183,11 +197,13 @@ fn of_ext(around: &Surroundings, traps: &mut Vec<Trap>) {
     match around.option("data") {
         Some("writeback") => traps.push(trap(
             Severity::Danger,
+            Cause::DataWriteback,
             "data=writeback: after a power cut, files can hold what others had deleted",
             "mount with data=ordered; logs that commit check what they find",
         )),
         Some("journal") => traps.push(trap(
             Severity::Cost,
+            Cause::DataJournal,
             "data=journal writes everything twice, and takes direct writes through the page cache",
             "mount with data=ordered",
         )),
@@ -198,6 +214,7 @@ fn of_ext(around: &Surroundings, traps: &mut Vec<Trap>) {
     if is_ext && fallocate.is_some_and(|feature| !feature.works) {
         traps.push(trap(
             Severity::Cost,
+            Cause::NoExtents,
             "this filesystem has no extents: space can't be allocated ahead without writing it",
             "make it anew as ext4, or convert it with tune2fs -O extents",
         ));
@@ -213,6 +230,7 @@ fn of_devices(around: &Surroundings, traps: &mut Vec<Trap>) {
     if let Some(disk) = lowest.filter(|disk| disk.has_fua == Some(false)) {
         traps.push(trap(
             Severity::Note,
+            Cause::NoFua,
             format!(
                 "{} has a volatile cache and no FUA: a commit is a write and a flush; on a device \
                  with FUA, or with a battery, commits cost half",
@@ -228,6 +246,7 @@ fn of_device(disk: &Disk, traps: &mut Vec<Trap>) {
     if disk.is_memory() {
         traps.push(trap(
             Severity::Danger,
+            Cause::Memory,
             format!("{name} is memory: a power cut takes all of it"),
             "use it for what may be lost",
         ));
@@ -235,6 +254,7 @@ fn of_device(disk: &Disk, traps: &mut Vec<Trap>) {
     if disk.has_volatile_cache == Some(false) && disk.has_fua == Some(true) {
         traps.push(trap(
             Severity::Danger,
+            Cause::HiddenCache,
             format!(
                 "{name} knows FUA, as disks with a volatile cache do, and the kernel takes it for \
                  one without: somebody may have said so, and syncs do not empty that cache"
@@ -242,12 +262,64 @@ fn of_device(disk: &Disk, traps: &mut Vec<Trap>) {
             "unless a battery keeps the cache: echo 'write back' > /sys/block/…/queue/write_cache",
         ));
     }
-    let file = disk.file.as_ref().filter(|_| disk.is_direct == Some(false));
+    of_blocks(disk, traps);
+    if disk.mapper.as_deref() == Some("CRYPT") {
+        traps.push(trap(
+            Severity::Note,
+            Cause::Encryption,
+            format!("{name} encrypts: each write waits for a worker of the kernel as well"),
+            "for fast devices: cryptsetup refresh --perf-no_write_workqueue",
+        ));
+    }
+    let is_cached_twice = disk.is_direct == Some(false) && !disk.is_memory();
+    let file = disk.file.as_ref().filter(|_| is_cached_twice);
     if let Some(file) = file {
         traps.push(trap(
             Severity::Cost,
+            Cause::LoopDevice,
             format!("{name} is the file {}: what is written is cached twice", file.display()),
             "losetup --direct-io=on",
+        ));
+    }
+}
+
+fn of_blocks(disk: &Disk, traps: &mut Vec<Trap>) {
+    let Disk { name, logical_block_bytes, physical_block_bytes, .. } = disk;
+    let (Some(logical), Some(physical)) = (logical_block_bytes, physical_block_bytes) else {
+        return;
+    };
+    if disk.is_misaligned() {
+        traps.push(trap(
+            Severity::Cost,
+            Cause::Misaligned,
+            format!("the partition on {name} does not begin with a block of {physical} bytes"),
+            "make the partition anew, aligned to 1 MiB",
+        ));
+    } else if physical > logical && *physical >= 4096 {
+        traps.push(trap(
+            Severity::Note,
+            Cause::EmulatedSectors,
+            format!(
+                "{name} takes blocks of {logical} bytes and writes blocks of {physical}: a direct \
+                 write of less makes it read first"
+            ),
+            "",
+        ));
+    }
+}
+
+fn of_limits(around: &Surroundings, traps: &mut Vec<Trap>) {
+    for limit in &around.limits {
+        let IoLimit { device, what, value, group } = limit;
+        let unit = if *what == "wbps" { "bytes" } else { "writes" };
+        traps.push(trap(
+            Severity::Cost,
+            Cause::CgroupLimit,
+            format!(
+                "the control group {} allows {value} {unit} a second to {device}",
+                group.display()
+            ),
+            "give the group more, or take the limit away",
         ));
     }
 }
@@ -256,6 +328,7 @@ fn of_space(around: &Surroundings, traps: &mut Vec<Trap>) {
     if let Some(used) = around.used_share().filter(|used| *used > USED_SHARE_MAX) {
         traps.push(trap(
             Severity::Cost,
+            Cause::NearlyFull,
             format!("the filesystem is {:.0} % full: free space is in small pieces", used * 100.0),
             "make room; a log that can't get its next segment refuses records, and loses none",
         ));

@@ -134,3 +134,31 @@ fn the_worst_comes_first() {
     assert_eq!(severities[0], Severity::Danger);
     assert_eq!(severities.last(), Some(&Severity::Note));
 }
+
+#[test]
+fn memory_under_a_loop_device_is_told_once() {
+    let mut found = around("ext4", "rw");
+    let (file, file_filesystem) = (Some("/dev/shm/disk.img".into()), Some("tmpfs".into()));
+    let is_direct = Some(false);
+    found.disks =
+        vec![Disk { name: "loop0".into(), file, file_filesystem, is_direct, ..Disk::default() }];
+    assert_seen(&found, "Danger: loop0 is memory");
+}
+
+#[test]
+fn limits_encryption_and_blocks_are_told() {
+    let mut found = around("ext4", "rw");
+    let (device, what, value, group) = ("vda".into(), "wiops", 100, "/g".into());
+    found.limits = vec![IoLimit { device, what, value, group }];
+    assert_seen(&found, "/g allows 100 writes a second to vda");
+    found.limits.clear();
+    let mapper = Some("CRYPT".to_string());
+    found.disks = vec![Disk { name: "dm-0".into(), mapper, ..Disk::default() }];
+    assert_seen(&found, "dm-0 encrypts");
+    let (logical_block_bytes, physical_block_bytes) = (Some(512), Some(4096));
+    let blocks = Disk { logical_block_bytes, physical_block_bytes, ..Disk::default() };
+    found.disks = vec![blocks.clone()];
+    assert_seen(&found, "writes blocks of 4096");
+    found.disks = vec![Disk { partition_start_bytes: Some(63 * 512), ..blocks }];
+    assert_eq!(traps(&found)[0].cause, Cause::Misaligned);
+}

@@ -25,8 +25,16 @@ pub struct Disk {
     pub takes_discard: Option<bool>,
     /// The smallest unit that it takes.
     pub logical_block_bytes: Option<u64>,
+    /// The unit that it writes by itself; a shorter write makes it read first.
+    pub physical_block_bytes: Option<u64>,
+    /// Where the partition that is mounted begins.
+    pub partition_start_bytes: Option<u64>,
+    /// Its number, written `major:minor`.
+    pub number: Option<String>,
     /// For a loop device, the file that it is made of.
     pub file: Option<PathBuf>,
+    /// The type of the filesystem that this file is on.
+    pub file_filesystem: Option<String>,
     /// For a loop device on a file: are that file's pages left out of the page cache?
     pub is_direct: Option<bool>,
     /// For a device of the device mapper, what kind: `LVM`, `CRYPT`.
@@ -36,14 +44,20 @@ pub struct Disk {
 impl Disk {
     /// Is it made of memory, so that a power cut takes all of it?
     pub(in crate::advise) fn is_memory(&self) -> bool {
+        let file_is_memory =
+            self.file_filesystem.as_deref().is_some_and(|kind| matches!(kind, "tmpfs" | "ramfs"));
         let number_follows = |prefix: &str| {
             self.name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok())
         };
-        number_follows("zram") || number_follows("ram") || number_follows("pmem")
+        file_is_memory || ["zram", "ram", "pmem"].into_iter().any(number_follows)
     }
-}
 
-impl Disk {
+    /// Does the partition that is mounted begin within a block of the disk?
+    pub(in crate::advise) fn is_misaligned(&self) -> bool {
+        let both = self.partition_start_bytes.zip(self.physical_block_bytes);
+        both.is_some_and(|(start, block)| block > 0 && !start.is_multiple_of(block))
+    }
+
     /// For people; what is not known is left out.
     pub(super) fn line(&self) -> String {
         let either = |known: Option<bool>, yes: &str, no: &str| {
@@ -68,8 +82,16 @@ pub(super) fn stack(sys: &Path, mountinfo: &str, mount: &Mount) -> Vec<Disk> {
     let mut disks = Vec::new();
     if let Some(dir) = of_mount(sys, mount) {
         descend(sys, mountinfo, &dir, DEPTH_MAX, &mut disks);
+        let start = partition_start_bytes(sys, mount);
+        disks.iter_mut().take(1).for_each(|disk| disk.partition_start_bytes = start);
     }
     disks
+}
+
+/// `/sys` counts in units of 512 bytes, whatever the device does.
+fn partition_start_bytes(sys: &Path, mount: &Mount) -> Option<u64> {
+    let start = sys.join("dev/block").join(&mount.device_number).join("start");
+    fs::read_to_string(start).ok()?.trim().parse::<u64>().ok().map(|units| units * 512)
 }
 
 /// The directory of a mount's device. btrfs has numbers that are no device's, so that its source
@@ -85,11 +107,12 @@ fn of_mount(sys: &Path, mount: &Mount) -> Option<PathBuf> {
 }
 
 fn descend(sys: &Path, mountinfo: &str, dir: &Path, depth: usize, disks: &mut Vec<Disk>) {
-    let disk = read(dir);
+    let mut disk = read(dir);
+    let mount = disk.file.as_ref().and_then(|file| mount::find(mountinfo, file));
+    disk.file_filesystem = mount.as_ref().map(|mount| mount.filesystem.kind.clone());
     if depth == 0 || disks.iter().any(|known| known.name == disk.name) {
         return;
     }
-    let file = disk.file.clone();
     disks.push(disk);
     for below in entries(&dir.join("slaves")) {
         if let Ok(below) = fs::canonicalize(below) {
@@ -98,7 +121,6 @@ fn descend(sys: &Path, mountinfo: &str, dir: &Path, depth: usize, disks: &mut Ve
             whole.into_iter().for_each(|dir| descend(sys, mountinfo, dir, depth - 1, disks));
         }
     }
-    let mount = file.and_then(|file| mount::find(mountinfo, &file));
     if let Some(below) = mount.and_then(|mount| of_mount(sys, &mount)) {
         descend(sys, mountinfo, &below, depth - 1, disks);
     }
@@ -125,7 +147,11 @@ fn read(dir: &Path) -> Disk {
         has_fua: flag("queue/fua"),
         takes_discard: flag("queue/discard_max_bytes"),
         logical_block_bytes: number("queue/logical_block_size"),
+        physical_block_bytes: number("queue/physical_block_size"),
+        partition_start_bytes: None,
+        number: word("dev"),
         file: word("loop/backing_file").map(PathBuf::from),
+        file_filesystem: None,
         is_direct: flag("loop/dio"),
         mapper: word("dm/uuid").map(|uuid| uuid.split('-').next().unwrap_or_default().to_string()),
     }

@@ -15,9 +15,11 @@ use crate::error::{Context, Result};
 
 mod disk;
 mod feature;
+mod limits;
 
 pub use disk::Disk;
 pub use feature::Feature;
+pub use limits::IoLimit;
 
 /// What there is around a directory.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,6 +30,8 @@ pub struct Surroundings {
     pub upper_filesystem: Option<Filesystem>,
     /// The devices of that filesystem, each above those that it stands on.
     pub disks: Vec<Disk>,
+    /// What the control groups of this process allow it to write to them.
+    pub limits: Vec<IoLimit>,
     /// Is copy-on-write switched off for new files? `None` where there is no such thing.
     pub is_nocow: Option<bool>,
     /// The size of the filesystem.
@@ -48,10 +52,12 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Of the empty directory `dir`, in which files are made and removed.
-    pub(super) fn of(dir: &Path) -> Result<Surroundings> {
+    pub(crate) fn of(dir: &Path) -> Result<Surroundings> {
         let dir = dir.canonicalize().context(|| format!("find {}", dir.display()))?;
         let mountinfo = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
         let mut found = mounts_and_disks(&dir, &mountinfo, Path::new("/sys"));
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        found.limits = limits::limits(Path::new("/sys/fs/cgroup"), &groups, &found.disks);
         let stat = rustix::fs::statvfs(&dir)
             .context(|| format!("ask for the free space of {}", dir.display()))?;
         found.total_bytes = stat.f_blocks.saturating_mul(stat.f_frsize);
@@ -66,7 +72,7 @@ impl Surroundings {
     }
 
     /// For people, in a few lines; what is not known is left out.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(mount) = &self.filesystem {
             let upper = self.upper_filesystem.as_ref();

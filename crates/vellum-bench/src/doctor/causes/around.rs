@@ -1,0 +1,27 @@
+//! The traps that `vellum advise` finds, as causes: one rule for both.
+
+use crate::advise::{Severity, Surroundings, traps};
+use crate::cause::Cause;
+use crate::doctor::evidence::{Finding, Weight};
+
+/// What was found around the directory, by the rules of `vellum advise`.
+pub(in crate::doctor) fn around(surroundings: &Surroundings) -> Vec<Finding> {
+    let finding = |trap: crate::advise::Trap| {
+        let weight = weight(trap.cause, trap.severity);
+        Finding::new(trap.cause, weight, trap.what)
+    };
+    traps(surroundings).into_iter().map(finding).collect()
+}
+
+/// What a trap is to programs that are not Vellum: one that a log of Vellum refuses may suit them.
+fn weight(cause: Cause, severity: Severity) -> Weight {
+    match (cause, severity) {
+        (Cause::NetworkFilesystem | Cause::Fuse, _) => Weight::Reason,
+        (Cause::NoFua | Cause::EmulatedSectors | Cause::Quota | Cause::LoopDevice, _) => {
+            Weight::Note
+        }
+        (_, Severity::Danger) => Weight::Danger,
+        (_, Severity::Cost) => Weight::Reason,
+        (_, Severity::Note) => Weight::Note,
+    }
+}

@@ -1,0 +1,82 @@
+//! Causes by what single calls cost.
+
+use crate::cause::Cause;
+use crate::doctor::evidence::{Evidence, Finding, Weight};
+use crate::doctor::series::median;
+
+/// A call that takes so long is slow.
+const SLOW_US: f64 = 3000.0;
+/// One call is what takes the time if it takes so many times as long as the other.
+const APART: f64 = 3.0;
+/// A write of a part of a block takes so many times as long where the disk reads first …
+const SECTOR: f64 = 1.8;
+/// … and so much longer.
+const SECTOR_MIN_US: f64 = 100.0;
+/// No device can have answered before.
+const PHYSICS_US: f64 = 5.0;
+
+pub(super) fn causes(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let rules = [slow_call(evidence), emulated_sectors(evidence), too_fast(evidence)];
+    rules.into_iter().flatten().collect()
+}
+
+/// Is it the write or the flush that takes the time?
+fn slow_call(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (write, flush) = match evidence.probe {
+        Some(probe) => (probe.write_us, probe.flush_us),
+        None if evidence.is_synced() => {
+            let write = median(&evidence.series.all(|tick| tick.write_p50_us));
+            (write, median(&evidence.series.all(|tick| tick.p50_us)) - write)
+        }
+        None => return None,
+    };
+    let (cause, what) = if flush >= SLOW_US && flush >= APART * write {
+        (Cause::SlowFlush, "the flush is what takes the time")
+    } else if write >= SLOW_US {
+        (Cause::SlowDevice, "it is the write itself that takes the time")
+    } else {
+        return None;
+    };
+    Some(Finding::new(
+        cause,
+        Weight::Reason,
+        format!(
+            "a write takes {:.2} ms and a flush after it {:.2} ms: {what}",
+            write / 1e3,
+            flush / 1e3
+        ),
+    ))
+}
+
+fn emulated_sectors(evidence: &Evidence<'_>) -> Option<Finding> {
+    let probe = evidence.probe?;
+    let sector = probe.sector_us?;
+    let is_slower = sector >= SECTOR * probe.write_us && sector - probe.write_us >= SECTOR_MIN_US;
+    is_slower.then(|| {
+        Finding::new(
+            Cause::EmulatedSectors,
+            Weight::Reason,
+            format!(
+                "a direct write of 512 bytes takes {:.2} ms and one of 4096 bytes {:.2} ms: the \
+                 disk reads before it writes less than its sector",
+                sector / 1e3,
+                probe.write_us / 1e3
+            ),
+        )
+    })
+}
+
+fn too_fast(evidence: &Evidence<'_>) -> Option<Finding> {
+    let times = evidence.series.all(|tick| tick.p50_us);
+    let usual = median(&times);
+    (evidence.is_synced() && !times.is_empty() && usual < PHYSICS_US).then(|| {
+        Finding::new(
+            Cause::TooFast,
+            Weight::Danger,
+            format!(
+                "a write and its flush take {usual:.1} µs, and no device answers so soon: this is \
+                 no disk, or somebody leaves out the flush"
+            ),
+        )
+    })
+}

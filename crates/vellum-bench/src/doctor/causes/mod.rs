@@ -1,0 +1,110 @@
+//! Why a disk is as it is: causes found around it, in the shape of what was measured, and in the
+//! machine that measured.
+//!
+//! ```text
+//! around    what advise finds as traps          shape     the figures over time
+//! tester    the processors, and the two halves  calls     what single calls cost
+//! ```
+//!
+//! A rule that explains another's finding silences it ([`EXPLAINS`]): a throttle is no jitter.
+
+use super::evidence::{Evidence, Finding, Weight};
+use crate::cause::Cause;
+
+mod around;
+mod calls;
+mod shape;
+mod tester;
+
+pub(super) use around::around;
+pub(super) use shape::is_flat;
+
+/// Where the first is found, the others are what follows from it.
+const EXPLAINS: [(Cause, &[Cause]); 10] = [
+    (Cause::WriteErrors, &[Cause::HalvesDiffer, Cause::Stalls, Cause::Jitter]),
+    (Cause::Memory, &[Cause::TooFast, Cause::TesterBound, Cause::EmulatedSectors]),
+    (
+        Cause::Neighbour,
+        &[
+            Cause::BudgetEnds,
+            Cause::Throttle,
+            Cause::Stalls,
+            Cause::Jitter,
+            Cause::HalvesDiffer,
+            Cause::SlowFlush,
+            Cause::SlowDevice,
+        ],
+    ),
+    (
+        Cause::CgroupLimit,
+        &[
+            Cause::Throttle,
+            Cause::BudgetEnds,
+            Cause::Jitter,
+            Cause::Stalls,
+            Cause::SlowFlush,
+            Cause::SlowDevice,
+            Cause::HalvesDiffer,
+        ],
+    ),
+    (
+        Cause::BudgetEnds,
+        &[
+            Cause::Throttle,
+            Cause::HalvesDiffer,
+            Cause::Jitter,
+            Cause::Stalls,
+            Cause::SlowFlush,
+            Cause::SlowDevice,
+        ],
+    ),
+    (
+        Cause::Throttle,
+        &[
+            Cause::Jitter,
+            Cause::Stalls,
+            Cause::SlowFlush,
+            Cause::SlowDevice,
+            Cause::HalvesDiffer,
+            Cause::EmulatedSectors,
+        ],
+    ),
+    (Cause::Stalls, &[Cause::HalvesDiffer]),
+    (Cause::Jitter, &[Cause::SlowFlush, Cause::SlowDevice, Cause::HalvesDiffer]),
+    (Cause::EmulatedSectors, &[Cause::SlowDevice]),
+    (Cause::SlowFlush, &[Cause::NoFua]),
+];
+
+/// What the measurement of a program shows, with what was found around it.
+pub(super) fn causes(evidence: &Evidence<'_>, around: &[Finding]) -> Vec<Finding> {
+    let mut found = around.to_vec();
+    found.extend(shape::causes(evidence));
+    found.extend(calls::causes(evidence));
+    found.extend(tester::causes(evidence));
+    explained(found)
+}
+
+/// Leaves out what follows from something else that was found, and what is found twice.
+fn explained(found: Vec<Finding>) -> Vec<Finding> {
+    let has = |cause| found.iter().any(|one: &Finding| one.cause == cause);
+    let explained: Vec<Cause> = EXPLAINS
+        .into_iter()
+        .filter(|(cause, _)| has(*cause))
+        .flat_map(|(_, others)| others.iter().copied())
+        .collect();
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in &found {
+        let is_known = kept.iter().any(|one| one.cause == finding.cause);
+        // What the device says of itself is a fact, whatever follows from what.
+        if !is_known && (finding.weight == Weight::Note || !explained.contains(&finding.cause)) {
+            kept.push(finding.clone());
+        }
+    }
+    kept.sort_by_key(|finding| (finding.weight, finding.cause));
+    kept
+}
+
+#[cfg(test)]
+mod made;
+#[cfg(test)]
+mod tests;

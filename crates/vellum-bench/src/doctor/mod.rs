@@ -1,0 +1,71 @@
+//! Is a disk good enough for a program, why not, and what is to be changed?
+//!
+//! ```text
+//! program    how etcd, PostgreSQL, … write, and what they ask: pages of data
+//! schedule   who writes when ──► slice ──► target       a file, written as the program does
+//! series     the figures of each second
+//! causes     around, shape, calls, tester: pure functions of what was found
+//! verdict    good, marginal, not good enough; one sentence; one line to paste
+//! diagnosis  all of it: for a terminal, as JSON, HTML, JUnit; compare: two of them
+//! ```
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cause::Cause;
+
+mod causes;
+mod compare;
+mod diagnosis;
+mod evidence;
+mod junit;
+mod machine;
+mod probe;
+mod program;
+mod run;
+mod schedule;
+mod series;
+mod slice;
+mod spark;
+mod target;
+mod text;
+mod verdict;
+
+pub use compare::{Compared, compare};
+pub use diagnosis::Diagnosis;
+pub use evidence::{Finding, Weight};
+pub use machine::{OtherIo, Processors};
+pub use probe::Probe;
+pub use program::{CUSTOM, Figure, FileState, Limit, Pattern, Program, SyncCall};
+pub use run::run;
+pub use series::{Failure, Series, Tick};
+pub use verdict::{Judged, Measured, Verdict};
+
+/// What is to be found out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where: a directory that exists. Files are made in a new directory inside it, which is
+    /// removed in the end.
+    pub directory: PathBuf,
+    /// What it is called in lines to paste.
+    pub shown: PathBuf,
+    /// About how long it may take, in all; the default is a minute.
+    pub time: Duration,
+    /// For which programs.
+    pub programs: Vec<Program>,
+    /// Causes that are known here: they are told, and do not count for a verdict.
+    pub accepted: Vec<Cause>,
+}
+
+impl Config {
+    /// A minute for `programs`, in `directory`.
+    pub fn new(directory: impl Into<PathBuf>, programs: Vec<Program>) -> Config {
+        let directory = directory.into();
+        let (shown, time) = (directory.clone(), Duration::from_secs(60));
+        Config { directory, shown, time, programs, accepted: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

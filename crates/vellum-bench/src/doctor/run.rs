@@ -1,0 +1,239 @@
+//! A run: look around, make files, take turns, try single calls, judge.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::causes::{self, is_flat};
+use super::diagnosis::{Diagnosis, Known};
+use super::evidence::{Evidence, Finding};
+use super::machine::{Moment, OtherIo, Processors, others};
+use super::probe::{Probe, probe};
+use super::program::{Program, SyncCall};
+use super::schedule::Schedule;
+use super::series::{Series, median};
+use super::slice::{self, Order};
+use super::spark::sparkline;
+use super::target::Target;
+use super::verdict::{Places, judge};
+use super::{Config, Judged};
+use crate::advise::Surroundings;
+use crate::conditions::{Conditions, free_bytes};
+use crate::error::{Context, Error, Result};
+use crate::progress::{Event, Progress};
+use crate::suite::check_unique;
+
+/// All files together never take more of the free space than one part of so many.
+const FREE_SHARE: u64 = 10;
+/// Making files takes no more of the time than one part of so many.
+const MAKING_SHARE: u32 = 10;
+/// So does trying single calls.
+const PROBE_SHARE: u32 = 30;
+/// A run at half of the pace is not longer than this.
+const PACED_MAX: Duration = Duration::from_secs(3);
+
+/// A program, its files, and what was measured.
+struct Patient<'a> {
+    program: &'a Program,
+    targets: Vec<Target>,
+    series: Series,
+    paced: Option<Series>,
+    /// What the processors did in each of its slices.
+    processors: Vec<Processors>,
+}
+
+/// Looks around in `config.directory`, has each program write there for a while, and says whether
+/// the disk is good enough for it. Tells `progress` how it goes.
+///
+/// Forks once, before it has a thread. A write that fails is part of the answer, not an error.
+///
+/// # Errors
+///
+/// The directory can't be used, or no program and no time is given.
+///
+/// # Cost
+///
+/// About `config.time`; a tenth of the free space.
+pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
+    let names: Vec<&str> = config.programs.iter().map(|program| program.name.as_str()).collect();
+    if names.is_empty() || config.time.is_zero() {
+        return Err(Error::invalid("a program and some time are needed"));
+    }
+    check_unique(&names, "program")?;
+    let conditions = Conditions::now(&config.directory, &vellum::Options::default());
+    let home = tempfile::Builder::new()
+        .prefix("vellum-doctor-")
+        .tempdir_in(&config.directory)
+        .context(|| format!("make a directory in {}", config.directory.display()))?;
+    let surroundings = Surroundings::of(home.path())?;
+    let disks = surroundings.disks.iter().map(|disk| disk.name.clone()).collect();
+    let schedule = Schedule::of(config.time, names.len() as u32);
+    let patients = admitted(config, home.path())?;
+    let mut ward = Ward { patients, schedule, disks, begun: Instant::now(), others: Vec::new() };
+    let steps = names.len() as u64 * u64::from(schedule.rounds + 1) + 1;
+    progress.event(&Event::Started { steps });
+    ward.rounds(progress);
+    progress.event(&Event::Measuring { what: "single calls" });
+    let probe = probe(home.path(), config.time / PROBE_SHARE);
+    ward.at_half_the_pace(config.time);
+    progress.event(&Event::Finished);
+    let places = Places::of(&config.shown, &surroundings);
+    let around = causes::around(&surroundings);
+    let judged = ward.judged(config, &around, probe, &places);
+    home.close().context(|| "remove the directory of the run")?;
+    let known = Known { surroundings, probe, others: ward.others, time: config.time };
+    Ok(Diagnosis::new(conditions, schedule.rounds, judged, known, &config.accepted))
+}
+
+/// The files of all programs.
+fn admitted<'a>(config: &'a Config, home: &Path) -> Result<Vec<Patient<'a>>> {
+    let files: u32 = config.programs.iter().map(|program| program.pattern.threads).sum();
+    let bytes_max = free_bytes(home)? / FREE_SHARE / u64::from(files.max(1));
+    let patience = config.time / MAKING_SHARE / files.max(1);
+    let patients = config.programs.iter().map(|program| {
+        let mut patient = Patient {
+            program,
+            targets: Vec::new(),
+            series: Series::default(),
+            paced: None,
+            processors: Vec::new(),
+        };
+        for index in 0..program.pattern.threads {
+            let path: PathBuf = home.join(format!("{}-{index}", program.name));
+            match Target::make(path, &program.pattern, bytes_max, patience) {
+                Ok(target) => patient.targets.push(target),
+                Err(failure) => {
+                    patient.series.failures.push(failure);
+                    break;
+                }
+            }
+        }
+        patient
+    });
+    Ok(patients.collect())
+}
+
+impl Patient<'_> {
+    fn has_failed(&self) -> bool {
+        !self.series.failures.is_empty()
+    }
+
+    fn order(&self, length: Duration) -> Order {
+        let pattern = &self.program.pattern;
+        let every = Some(pattern.sync_every_ms).filter(|every| *every > 0);
+        Order { length, rate: pattern.rate, flush_every: every.map(Duration::from_millis) }
+    }
+
+    /// A turn that is counted.
+    fn turn(&mut self, length: Duration, tick: Duration, begun: Instant) {
+        let order = self.order(length);
+        let (at, moment) = (begun.elapsed(), Moment::now());
+        let slice = slice::run(&mut self.targets, order);
+        self.processors.push(moment.since());
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        self.series.add(millis(at), millis(tick), &slice.operations, &slice.flushes);
+        self.series.failures.extend(slice.failure);
+    }
+
+    /// A turn before anything is counted.
+    fn warm_up(&mut self, length: Duration) {
+        let order = self.order(length);
+        let slice = slice::run(&mut self.targets, order);
+        self.series.failures.extend(slice.failure);
+    }
+
+    /// The middle of all its slices.
+    fn processors(&self) -> Processors {
+        let middle = |figure: fn(&Processors) -> f64| {
+            median(&self.processors.iter().map(figure).collect::<Vec<f64>>())
+        };
+        Processors {
+            own: middle(|one| one.own),
+            others: middle(|one| one.others),
+            stolen: middle(|one| one.stolen),
+        }
+    }
+
+    /// What a progress bar tells: how it goes so far.
+    fn told(&self) -> String {
+        let name = &self.program.name;
+        match self.series.ticks.last() {
+            None => name.clone(),
+            Some(last) => {
+                let line = sparkline(&self.series.ticks, 20);
+                format!("{name} {line} p99 {:.2} ms", last.p99_us / 1e3)
+            }
+        }
+    }
+
+    /// Is it worth a look whether the disk is throttled?
+    fn may_be_throttled(&self) -> bool {
+        let pattern = &self.program.pattern;
+        let is_closed = pattern.rate.is_none() && pattern.sync != SyncCall::Periodic;
+        is_closed && !self.has_failed() && is_flat(&self.series)
+    }
+}
+
+/// All programs of a run.
+struct Ward<'a> {
+    patients: Vec<Patient<'a>>,
+    schedule: Schedule,
+    disks: Vec<String>,
+    begun: Instant,
+    others: Vec<OtherIo>,
+}
+
+impl Ward<'_> {
+    fn rounds(&mut self, progress: &mut dyn Progress) {
+        let Schedule { rounds, slice, warm_up, pause, tick } = self.schedule;
+        for round in 0..=rounds {
+            for patient in &mut self.patients {
+                progress.event(&Event::Measuring { what: &patient.told() });
+                if patient.has_failed() {
+                    continue;
+                }
+                if round == 0 {
+                    patient.warm_up(warm_up);
+                } else {
+                    self.others.push(others(&self.disks, pause));
+                    patient.turn(slice, tick, self.begun);
+                }
+            }
+        }
+    }
+
+    /// A throttled disk is fast while less is asked of it.
+    fn at_half_the_pace(&mut self, time: Duration) {
+        let (length, tick) = ((time / 10).min(PACED_MAX), self.schedule.tick);
+        for patient in self.patients.iter_mut().filter(|patient| patient.may_be_throttled()) {
+            let rate = median(&patient.series.all(|tick| tick.per_second())) / 2.0;
+            let order = Order { rate: Some(rate), ..patient.order(length) };
+            let slice = slice::run(&mut patient.targets, order);
+            let mut paced = Series::default();
+            paced.add(0.0, tick.as_secs_f64() * 1e3, &slice.operations, &slice.flushes);
+            patient.paced = Some(paced);
+        }
+    }
+
+    fn judged(
+        &mut self,
+        config: &Config,
+        around: &[Finding],
+        probe: Option<Probe>,
+        places: &Places,
+    ) -> Vec<Judged> {
+        let others = &self.others;
+        let judged = self.patients.drain(..).map(|patient| {
+            let evidence = Evidence {
+                program: patient.program,
+                series: &patient.series,
+                paced: patient.paced.as_ref(),
+                processors: patient.processors(),
+                others,
+                probe,
+            };
+            let causes = causes::causes(&evidence, around);
+            judge(patient.program, patient.series, causes, &config.accepted, places)
+        });
+        judged.collect()
+    }
+}

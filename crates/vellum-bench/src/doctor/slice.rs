@@ -1,0 +1,195 @@
+//! One slice: a program writes for a while, and every write is timed.
+//!
+//! Without a rate the next write begins when the one before has ended. With a rate records come on
+//! a schedule, those that have come share a write, and each is timed from the moment at which the
+//! first of them was due.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::series::{Failure, Flush, Operation};
+use super::target::{Target, failure};
+
+/// So many operations of a thread are kept: enough for any disk, and a bound for memory.
+const OPERATIONS_MAX: usize = 2_000_000;
+
+/// What a slice is to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    pub(super) length: Duration,
+    /// Of all threads together.
+    pub(super) rate: Option<f64>,
+    /// How often another thread flushes.
+    pub(super) flush_every: Option<Duration>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Slice {
+    pub(super) operations: Vec<Operation>,
+    pub(super) flushes: Vec<Flush>,
+    pub(super) failure: Option<Failure>,
+}
+
+/// Has each of `targets` written by a thread of its own.
+pub(super) fn run(targets: &mut [Target], order: Order) -> Slice {
+    let each = Order { rate: order.rate.map(|rate| rate / targets.len() as f64), ..order };
+    let begun = Instant::now();
+    let slices = thread::scope(|scope| {
+        let start = |target| scope.spawn(move || of_thread(target, each, begun));
+        let threads: Vec<_> = targets.iter_mut().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect::<Vec<_>>()
+    });
+    let mut whole = Slice::default();
+    for slice in slices {
+        whole.operations.extend(slice.operations);
+        whole.flushes.extend(slice.flushes);
+        whole.failure = whole.failure.or(slice.failure);
+    }
+    whole.operations.sort_by_key(|one| one.end_ns);
+    whole.flushes.sort_unstable();
+    whole
+}
+
+fn of_thread(target: &mut Target, order: Order, begun: Instant) -> Slice {
+    let Some(every) = order.flush_every else { return written(target, order, begun) };
+    let (end, ended) = mpsc::channel();
+    let file = target.file();
+    let flusher = thread::spawn(move || flushed(&file, every, begun, &ended));
+    let mut slice = written(target, order, begun);
+    drop(end);
+    match flusher.join() {
+        Ok(Ok(flushes)) => slice.flushes = flushes,
+        Ok(Err(failure)) => slice.failure = slice.failure.or(Some(failure)),
+        Err(_) => {}
+    }
+    slice
+}
+
+/// Flushes once in a while until the other end of `ended` is dropped, and then once more.
+fn flushed(
+    file: &Arc<File>,
+    every: Duration,
+    begun: Instant,
+    ended: &Receiver<()>,
+) -> Result<Vec<Flush>, Failure> {
+    let mut flushes = Vec::new();
+    loop {
+        let has_ended = ended.recv_timeout(every) == Err(RecvTimeoutError::Disconnected);
+        let from = Instant::now();
+        file.sync_data().map_err(|error| failure(("fdatasync", error), 0))?;
+        flushes.push((nanos(begun.elapsed()), nanos(from.elapsed())));
+        if has_ended {
+            return Ok(flushes);
+        }
+    }
+}
+
+fn written(target: &mut Target, order: Order, begun: Instant) -> Slice {
+    let mut slice = Slice::default();
+    let mut done = 0;
+    while begun.elapsed() < order.length && slice.operations.len() < OPERATIONS_MAX {
+        let (records, due) = match order.rate {
+            None => (1, None),
+            Some(rate) => {
+                let (records, due) = due_records(rate, done, begun.elapsed());
+                if records == 0 {
+                    thread::sleep(due.saturating_sub(begun.elapsed()));
+                    continue;
+                }
+                (records.min(target.batch_records()), Some(begun + due))
+            }
+        };
+        match timed(target, records, due, begun) {
+            Ok(operation) => slice.operations.push(operation),
+            Err(failure) => {
+                slice.failure = Some(failure);
+                return slice;
+            }
+        }
+        done += records;
+    }
+    slice.failure = target.check().err().map(|what| {
+        let (errno, after_operations) = (None, done);
+        Failure { what, errno, after_operations }
+    });
+    slice
+}
+
+/// How many records are due and not written, and when the first of them is due.
+fn due_records(rate: f64, done: u64, elapsed: Duration) -> (u64, Duration) {
+    let due = (elapsed.as_secs_f64() * rate) as u64;
+    (due.saturating_sub(done), Duration::from_secs_f64((done + 1) as f64 / rate))
+}
+
+fn timed(
+    target: &mut Target,
+    records: u64,
+    due: Option<Instant>,
+    begun: Instant,
+) -> Result<Operation, Failure> {
+    target.renew(records)?;
+    let from = Instant::now();
+    let (written, ended) = target.write(records)?;
+    Ok(Operation {
+        end_ns: nanos(ended - begun),
+        whole_ns: nanos(ended.saturating_duration_since(due.unwrap_or(from))),
+        write_ns: nanos(written - from),
+        records: records as u32,
+    })
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::program::Program;
+
+    fn slice(program: &Program, millis: u64) -> Slice {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |index: u32| {
+            let path = dir.path().join(index.to_string());
+            Target::make(path, &program.pattern, 1 << 20, Duration::ZERO).unwrap()
+        };
+        let mut targets: Vec<Target> = (0..program.pattern.threads).map(make).collect();
+        let order = Order {
+            length: Duration::from_millis(millis),
+            rate: program.pattern.rate,
+            flush_every: Some(program.pattern.sync_every_ms)
+                .filter(|every| *every > 0)
+                .map(Duration::from_millis),
+        };
+        run(&mut targets, order)
+    }
+
+    #[test]
+    fn every_program_writes_and_its_flushes_are_timed() {
+        for program in Program::all().unwrap() {
+            let slice = slice(&program, 60);
+            assert_eq!(slice.failure, None, "{}", program.name);
+            assert!(slice.operations.is_sorted_by_key(|one| one.end_ns), "{}", program.name);
+            assert!(!slice.operations.is_empty(), "{}", program.name);
+            let threads = program.pattern.threads as usize;
+            let flushes = if program.pattern.sync_every_ms > 0 { threads } else { 0 };
+            assert_eq!(slice.flushes.len(), flushes, "{}", program.name);
+        }
+    }
+
+    #[test]
+    fn records_with_a_schedule_share_writes_and_none_is_left_out() {
+        let (none, first) = due_records(1000.0, 0, Duration::from_micros(900));
+        assert_eq!((none, first), (0, Duration::from_millis(1)));
+        let (some, first) = due_records(1000.0, 4, Duration::from_micros(9900));
+        assert_eq!((some, first), (5, Duration::from_millis(5)));
+        let slice = slice(&Program::custom(Some(100_000.0), 100, 10.0), 60);
+        let records: u64 = slice.operations.iter().map(|one| u64::from(one.records)).sum();
+        assert!(records > slice.operations.len() as u64);
+        assert!(slice.operations.iter().all(|one| one.whole_ns >= one.write_ns));
+    }
+}

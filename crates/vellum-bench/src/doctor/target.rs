@@ -1,0 +1,259 @@
+//! A file that is written as a program writes its own.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+use super::program::{FileState, Pattern, SyncCall};
+use super::series::Failure;
+use crate::ways::direct::{AlignedBuffer, BLOCK_BYTES};
+
+/// Records that come together are written in pieces of so much.
+const BATCH_BYTES: usize = 1 << 20;
+/// So many of the last writes are read back after a slice.
+const CHECKED: usize = 64;
+/// A file that was written before is made in steps, so that a slow disk gets a shorter one.
+const STEP_BYTES: usize = 1 << 20;
+
+/// A file that is written.
+pub(super) struct Target {
+    path: PathBuf,
+    file: Arc<File>,
+    state: FileState,
+    sync: SyncCall,
+    /// What one record takes in the file.
+    record_bytes: usize,
+    file_bytes: u64,
+    /// Where the next write goes.
+    position: u64,
+    payload: AlignedBuffer,
+    /// The last writes: where, and their number.
+    last: VecDeque<(u64, u64)>,
+    written: u64,
+}
+
+/// An error of the system with what was tried.
+type Told<T> = Result<T, (&'static str, io::Error)>;
+
+impl Target {
+    /// Makes the file, as it is before the clock starts, in `patience` or a shorter one.
+    pub(super) fn make(
+        path: PathBuf,
+        pattern: &Pattern,
+        bytes_max: u64,
+        patience: Duration,
+    ) -> Result<Target, Failure> {
+        let is_direct = pattern.sync == SyncCall::ODirectDsync;
+        let unit = if is_direct { BLOCK_BYTES } else { 1 };
+        let record_bytes = (pattern.bytes as usize).next_multiple_of(unit);
+        let batch =
+            if pattern.rate.is_some() { BATCH_BYTES.max(record_bytes) } else { record_bytes };
+        let batch = batch / record_bytes * record_bytes;
+        let mut payload = AlignedBuffer::new(batch);
+        fastrand::Rng::with_seed(1).fill(payload.as_mut_slice());
+        let least = batch.next_multiple_of(STEP_BYTES) as u64;
+        let file_bytes = pattern.file_bytes.min(bytes_max).max(least);
+        let (state, sync) = (pattern.file, pattern.sync);
+        let made = made(&path, state, file_bytes, patience);
+        let (file_bytes, opened) = made
+            .and_then(|file_bytes| Ok((file_bytes, opened(&path, sync)?)))
+            .map_err(|error| failure(error, 0))?;
+        let file = Arc::new(opened);
+        let last = VecDeque::with_capacity(CHECKED);
+        let (position, written) = (0, 0);
+        Ok(Target {
+            path,
+            file,
+            state,
+            sync,
+            record_bytes,
+            file_bytes,
+            position,
+            payload,
+            last,
+            written,
+        })
+    }
+
+    /// How many records go into one write at most.
+    pub(super) fn batch_records(&self) -> u64 {
+        (self.payload.as_slice().len() / self.record_bytes) as u64
+    }
+
+    /// The file, for who flushes it beside the writer.
+    pub(super) fn file(&self) -> Arc<File> {
+        Arc::clone(&self.file)
+    }
+
+    /// Begins the next file, or the same from its start, if this one is full.
+    pub(super) fn renew(&mut self, records: u64) -> Result<(), Failure> {
+        let len = records * self.record_bytes as u64;
+        if self.position + len <= self.file_bytes {
+            return Ok(());
+        }
+        self.position = 0;
+        self.last.clear();
+        let renewed = match self.state {
+            FileState::Written => Ok(()),
+            FileState::Growing => self.file.set_len(0).map_err(|error| ("cut", error)),
+            FileState::Allocated => self
+                .file
+                .set_len(0)
+                .map_err(|error| ("cut", error))
+                .and_then(|()| allocated(&self.file, self.file_bytes)),
+        };
+        renewed.map_err(|error| failure(error, self.written))
+    }
+
+    /// Writes `records` and gets them onto the device; when the write returned, and all of it.
+    pub(super) fn write(&mut self, records: u64) -> Result<(Instant, Instant), Failure> {
+        let len = records as usize * self.record_bytes;
+        let number = self.written;
+        self.payload.as_mut_slice()[..8].copy_from_slice(&number.to_le_bytes());
+        let done = self.write_all(len);
+        let times = done.map_err(|error| failure(error, self.written))?;
+        if self.last.len() == CHECKED {
+            self.last.pop_front();
+        }
+        self.last.push_back((self.position, number));
+        self.position += len as u64;
+        self.written += records;
+        Ok(times)
+    }
+
+    fn write_all(&self, len: usize) -> Told<(Instant, Instant)> {
+        let bytes = &self.payload.as_slice()[..len];
+        self.file.write_all_at(bytes, self.position).map_err(|error| ("pwrite", error))?;
+        let written = Instant::now();
+        match self.sync {
+            SyncCall::Fdatasync => self.file.sync_data().map_err(|error| ("fdatasync", error))?,
+            SyncCall::Fsync => self.file.sync_all().map_err(|error| ("fsync", error))?,
+            SyncCall::ODsync | SyncCall::ODirectDsync | SyncCall::Periodic => {
+                return Ok((written, written));
+            }
+        }
+        Ok((written, Instant::now()))
+    }
+
+    /// Are the last writes there? If not, what is missing.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let file = File::open(&self.path).map_err(|error| format!("open: {error}"))?;
+        for (offset, number) in &self.last {
+            let mut stamp = [0; 8];
+            file.read_exact_at(&mut stamp, *offset).map_err(|error| format!("read: {error}"))?;
+            if u64::from_le_bytes(stamp) != *number {
+                return Err(format!("write {number}, at byte {offset}, is not there"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A failure of a call.
+pub(super) fn failure((what, error): (&str, io::Error), after_operations: u64) -> Failure {
+    Failure { what: format!("{what}: {error}"), errno: error.raw_os_error(), after_operations }
+}
+
+/// Makes the file and tells its length.
+fn made(path: &Path, state: FileState, bytes: u64, patience: Duration) -> Told<u64> {
+    let file = File::create(path).map_err(|error| ("create", error))?;
+    let mut len = bytes;
+    match state {
+        FileState::Growing => {}
+        FileState::Allocated => allocated(&file, bytes)?,
+        FileState::Written => len = written(&file, bytes, patience)?,
+    }
+    file.sync_all().map_err(|error| ("fsync", error))?;
+    Ok(len)
+}
+
+fn allocated(file: &File, bytes: u64) -> Told<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        // A program without it has a file that grows.
+        Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+        other => other.map_err(|error| ("fallocate", error.into())),
+    }
+}
+
+/// Writes a file of `bytes`, or of as much as `patience` allows.
+fn written(file: &File, bytes: u64, patience: Duration) -> Told<u64> {
+    let begun = Instant::now();
+    let mut content = vec![0; STEP_BYTES];
+    fastrand::Rng::with_seed(2).fill(&mut content);
+    let mut len = 0;
+    while len < bytes && (len == 0 || begun.elapsed() < patience) {
+        let step = (bytes - len).min(STEP_BYTES as u64) as usize;
+        file.write_all_at(&content[..step], len).map_err(|error| ("pwrite", error))?;
+        file.sync_data().map_err(|error| ("fdatasync", error))?;
+        len += step as u64;
+    }
+    Ok(len)
+}
+
+fn opened(path: &Path, sync: SyncCall) -> Told<File> {
+    let flags = match sync {
+        SyncCall::ODsync => libc::O_DSYNC,
+        SyncCall::ODirectDsync => libc::O_DSYNC | libc::O_DIRECT,
+        _ => 0,
+    };
+    let open = |flags| OpenOptions::new().write(true).custom_flags(flags).open(path);
+    match open(flags) {
+        // A filesystem without direct writes: the program does without them, too.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => open(flags & !libc::O_DIRECT),
+        other => other,
+    }
+    .map_err(|error| ("open", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::program::Program;
+
+    fn target(name: &str, dir: &Path) -> Target {
+        let program = Program::named(name).unwrap();
+        let path = dir.join(name);
+        Target::make(path, &program.pattern, 1 << 20, Duration::ZERO).unwrap()
+    }
+
+    #[test]
+    fn every_pattern_is_written_and_begins_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        for program in Program::all().unwrap() {
+            let mut target = target(&program.name, dir.path());
+            let fitting = target.file_bytes / target.record_bytes as u64;
+            let records = target.batch_records().min(16);
+            for _ in 0..fitting / records + 2 {
+                target.renew(records).unwrap();
+                target.write(records).unwrap();
+            }
+            assert!(target.position < target.file_bytes, "{}", program.name);
+            target.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_not_there_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut target = target("sqlite", dir.path());
+        target.write(1).unwrap();
+        target.write(1).unwrap();
+        std::fs::write(dir.path().join("sqlite"), vec![0; 1 << 20]).unwrap();
+        assert_eq!(target.check().unwrap_err(), "write 1, at byte 8240, is not there");
+    }
+
+    #[test]
+    fn a_failure_has_the_number_of_the_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = Program::named("etcd").unwrap();
+        let path = dir.path().join("no/file");
+        let failed = Target::make(path, &program.pattern, 1 << 20, Duration::ZERO).err().unwrap();
+        assert_eq!(failed.errno, Some(libc::ENOENT));
+    }
+}

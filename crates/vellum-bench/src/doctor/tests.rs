@@ -1,0 +1,102 @@
+//! Short runs, and what is made of them.
+
+use std::path::Path;
+
+use super::*;
+use crate::advise::Surroundings;
+use crate::progress::Silent;
+
+fn run_for(names: &[&str], change: impl Fn(&mut Config)) -> Diagnosis {
+    let dir = tempfile::tempdir().unwrap();
+    let programs = names.iter().map(|name| Program::named(name).unwrap()).collect();
+    let mut config = Config::new(dir.path(), programs);
+    config.time = Duration::from_millis(600);
+    change(&mut config);
+    let diagnosis = run(&config, &mut Silent).unwrap();
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    diagnosis
+}
+
+#[test]
+fn every_program_gets_a_verdict_and_nothing_is_left() {
+    let programs = Program::all().unwrap();
+    let diagnosis = run_for(&[], |config| config.programs.clone_from(&programs));
+    assert_eq!(diagnosis.programs.len(), programs.len());
+    for judged in &diagnosis.programs {
+        assert!(judged.operations > 0 && !judged.limits.is_empty(), "{judged:?}");
+        assert_eq!(judged.failures, []);
+        assert!(judged.reason.contains(&judged.name) || judged.verdict != Verdict::Good);
+        assert_eq!(judged.change.is_none(), judged.verdict == Verdict::Good, "{judged:?}");
+    }
+    let text = diagnosis.text();
+    assert!(text.contains("are too short to see budgets"), "{text}");
+    assert!(diagnosis.to_html().contains("p99 over time"));
+    let junit = diagnosis.to_junit();
+    assert_eq!(junit.matches("<testcase ").count(), programs.len(), "{junit}");
+}
+
+#[test]
+fn what_is_asked_for_makes_sense_or_is_refused() {
+    let refused = |names: &[&str], time: Duration| {
+        let programs = names.iter().map(|name| Program::named(name).unwrap()).collect();
+        let mut config = Config::new("/nonexistent", programs);
+        config.time = time;
+        run(&config, &mut Silent).unwrap_err().to_string()
+    };
+    assert!(refused(&[], Duration::from_secs(1)).contains("a program"));
+    assert!(refused(&["etcd"], Duration::ZERO).contains("some time"));
+    let twice = refused(&["etcd", "etcd"], Duration::from_secs(1));
+    assert_eq!(twice, "the program etcd is given twice");
+    assert!(refused(&["etcd"], Duration::from_secs(1)).contains("/nonexistent"));
+}
+
+#[test]
+fn two_diagnoses_are_compared() {
+    let [one, other] = [(); 2].map(|()| run_for(&["sqlite"], |_| {}));
+    let (one, other) = (one.to_json().unwrap(), other.to_json().unwrap());
+    let compared = compare(("a", &one), ("b", &other)).unwrap();
+    assert_eq!(compared.programs[0].name, "sqlite");
+    assert!(compared.text().starts_with("sqlite: "), "{}", compared.text());
+    assert!(compared.to_json().unwrap().contains("\"verdicts\""));
+    let text = one.replace("\"programs\":", "\"people\":");
+    assert!(compare(("a", &text), ("b", &other)).unwrap_err().to_string().starts_with("a: "));
+}
+
+/// A program, and a series of it in which nothing was measured but a failure.
+fn judged(accepted: &[Cause], causes: Vec<Finding>, p50_us: f64) -> Judged {
+    let program = Program::named("etcd").unwrap();
+    let tick = Tick { operations: 100, p50_us, ..Tick::default() };
+    let series = series::Series::of_ticks(vec![tick]);
+    let places = verdict::Places::of(Path::new("/data"), &Surroundings::default());
+    verdict::judge(&program, series, causes, accepted, &places)
+}
+
+#[test]
+fn a_danger_outweighs_good_figures_unless_it_is_accepted() {
+    let memory = || vec![Finding::new(Cause::Memory, Weight::Danger, "tmpfs is memory")];
+    let refused = judged(&[], memory(), 10.0);
+    assert_eq!(refused.verdict, Verdict::NotGoodEnough);
+    assert_eq!(refused.reason, "tmpfs is memory");
+    assert_eq!(
+        refused.change.as_deref(),
+        Some("mount /dev/DISK MOUNT  # a real disk in place of memory")
+    );
+    let accepted = judged(&[Cause::Memory], memory(), 10.0);
+    assert_eq!((accepted.verdict, accepted.change), (Verdict::Good, None));
+    assert_eq!(accepted.causes.len(), 1);
+}
+
+#[test]
+fn the_reason_names_the_figure_the_limit_and_the_cause() {
+    let slow = || vec![Finding::new(Cause::SlowFlush, Weight::Reason, "the flush is slow")];
+    let marginal = judged(&[], slow(), 15_000.0);
+    assert_eq!(marginal.verdict, Verdict::Marginal);
+    assert!(marginal.reason.starts_with("p99 is 15"), "{}", marginal.reason);
+    assert!(marginal.reason.ends_with("ms, and etcd wants 10 ms: the flush is slow"));
+    let change = marginal.change.unwrap();
+    assert!(change.contains("--heartbeat-interval=100 --election-timeout=1000"), "{change}");
+    let care = Finding::new(Cause::Steal, Weight::Care, "the host is busy");
+    let doubtful = judged(&[], vec![care], 30_000.0);
+    assert_eq!(doubtful.verdict, Verdict::NotGoodEnough);
+    assert!(doubtful.reason.ends_with("take it with care, the host is busy"));
+}

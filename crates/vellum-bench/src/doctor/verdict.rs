@@ -1,0 +1,220 @@
+//! Is the disk good enough for a program: from figures, limits and causes to one word, one
+//! sentence, and one line to paste.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{Finding, Weight};
+use super::program::{Figure, Limit, Program};
+use super::series::{Failure, Series, Tick};
+use crate::advise::Surroundings;
+use crate::cause::Cause;
+
+/// Is a disk good enough for a program?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Yes.
+    Good,
+    /// Only just, or not always.
+    Marginal,
+    /// No.
+    NotGoodEnough,
+}
+
+impl Verdict {
+    /// That of one figure.
+    pub(super) fn of(limit: &Limit, value_ms: f64) -> Verdict {
+        if value_ms <= limit.good_ms {
+            Verdict::Good
+        } else if value_ms <= limit.bad_ms {
+            Verdict::Marginal
+        } else {
+            Verdict::NotGoodEnough
+        }
+    }
+
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Good => "good",
+            Verdict::Marginal => "marginal",
+            Verdict::NotGoodEnough => "not good enough",
+        }
+    }
+}
+
+/// A limit, and what was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// What is limited, and by how much.
+    #[serde(flatten)]
+    pub limit: Limit,
+    /// What was measured.
+    pub value_ms: f64,
+    /// What that comes to.
+    pub verdict: Verdict,
+}
+
+/// What was found for one program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judged {
+    /// Its name.
+    pub name: String,
+    /// What of it waits for the disk.
+    pub about: String,
+    /// Where it is written that it writes so.
+    pub source: String,
+    /// Is the disk good enough?
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What to change, as a line to paste; nothing if it is good.
+    pub change: Option<String>,
+    /// The figures that are limited.
+    pub limits: Vec<Measured>,
+    /// What was found, the worst first.
+    pub causes: Vec<Finding>,
+    /// Calls that failed.
+    pub failures: Vec<Failure>,
+    /// How many writes were measured.
+    pub operations: u64,
+    /// The figures over time.
+    pub ticks: Vec<Tick>,
+}
+
+impl Judged {
+    /// The verdict and why, in one line.
+    pub fn line(&self) -> String {
+        let Judged { name, verdict, reason, .. } = self;
+        format!("{name}: {}. {}.", verdict.words(), reason.trim_end_matches('.'))
+    }
+}
+
+/// What stands for places in the lines to paste.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    dir: String,
+    mount: String,
+    device: String,
+}
+
+impl Places {
+    pub(super) fn of(dir: &Path, around: &Surroundings) -> Places {
+        let mount = around.filesystem.as_ref().map(|it| it.mount_point.display().to_string());
+        let device = around.disks.first().map(|disk| disk.name.clone());
+        Places {
+            dir: dir.display().to_string(),
+            mount: mount.unwrap_or_else(|| "MOUNT".into()),
+            device: device.unwrap_or_else(|| "DEVICE".into()),
+        }
+    }
+}
+
+/// Judges one program. Causes in `accepted` are told and do not count.
+pub(super) fn judge(
+    program: &Program,
+    series: Series,
+    causes: Vec<Finding>,
+    accepted: &[Cause],
+    places: &Places,
+) -> Judged {
+    let limits: Vec<Measured> =
+        program.limits.iter().filter_map(|limit| measured(limit, &series)).collect();
+    let counts = |one: &&Finding| !accepted.contains(&one.cause);
+    let danger = causes.iter().filter(counts).find(|one| one.weight == Weight::Danger);
+    let has_no_figure = limits.is_empty();
+    let worst = limits.iter().max_by(|one, other| severity(one).total_cmp(&severity(other)));
+    let by_figures = limits.iter().map(|one| one.verdict).max().unwrap_or(Verdict::NotGoodEnough);
+    let verdict = if danger.is_some() { Verdict::NotGoodEnough } else { by_figures };
+    let explains = |one: &&Finding| one.weight == Weight::Reason;
+    let primary = danger.or_else(|| causes.iter().filter(counts).find(explains));
+    let reason = match (danger, worst) {
+        (Some(danger), _) => danger.what.clone(),
+        (None, Some(worst)) => reason(program, worst, verdict, primary),
+        (None, None) => String::from("nothing could be measured"),
+    };
+    let change = program.change_for(primary.map(|one| one.cause));
+    let change = change.filter(|_| verdict != Verdict::Good || has_no_figure);
+    Judged {
+        name: program.name.clone(),
+        about: program.about.clone(),
+        source: program.source.clone(),
+        verdict,
+        reason: with_care(reason, &causes, accepted),
+        change: change.map(|line| filled(&line, &series, places)),
+        limits,
+        causes,
+        failures: series.failures.clone(),
+        operations: series.operations(),
+        ticks: series.ticks,
+    }
+}
+
+fn measured(limit: &Limit, series: &Series) -> Option<Measured> {
+    let value_ms = series.figure_ms(limit.figure)?;
+    let verdict = Verdict::of(limit, value_ms);
+    Some(Measured { limit: limit.clone(), value_ms, verdict })
+}
+
+/// How far a figure is beyond its limit.
+fn severity(one: &Measured) -> f64 {
+    one.verdict as u8 as f64 * 1e9 + one.value_ms / one.limit.good_ms
+}
+
+fn reason(
+    program: &Program,
+    worst: &Measured,
+    verdict: Verdict,
+    primary: Option<&Finding>,
+) -> String {
+    let Measured { limit, value_ms, .. } = worst;
+    let name = &program.name;
+    let (value, figure, good) = (millis(*value_ms), limit.figure, millis(limit.good_ms));
+    let figure = match figure {
+        Figure::FlushP99 | Figure::FlushMax => format!("{figure} of the other thread"),
+        figure => figure.to_string(),
+    };
+    if verdict == Verdict::Good {
+        return format!("{figure} is {value} ms, and {name} wants {good} ms");
+    }
+    let cause = primary.map_or_else(String::new, |one| format!(": {}", one.what));
+    format!("{figure} is {value} ms, and {name} wants {good} ms{cause}")
+}
+
+/// A number of milliseconds with three digits that count.
+fn millis(value: f64) -> String {
+    match value {
+        100.0.. => format!("{value:.0}"),
+        10.0.. if value.fract() == 0.0 => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        1.0.. if value.fract() == 0.0 => format!("{value:.0}"),
+        1.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// The sentence, with what makes it doubtful.
+fn with_care(reason: String, causes: &[Finding], accepted: &[Cause]) -> String {
+    let is_care = |one: &&Finding| one.weight == Weight::Care && !accepted.contains(&one.cause);
+    match causes.iter().find(is_care) {
+        Some(care) => format!("{reason}; take it with care, {}", care.what),
+        None => reason,
+    }
+}
+
+/// The line with its places filled in.
+fn filled(line: &str, series: &Series, places: &Places) -> String {
+    let p50_us = series.figure_ms(Figure::P50).unwrap_or(0.0) * 1e3;
+    let p999 = series.figure_ms(Figure::P999).unwrap_or(0.0);
+    // A heartbeat longer than nearly all flushes, in steps of 100 ms; ten of them for an election.
+    let heartbeat = ((p999 / 100.0).ceil() * 100.0).clamp(100.0, 5000.0);
+    let delay = (p50_us / 2.0).clamp(1.0, 100_000.0);
+    line.replace("{dir}", &places.dir)
+        .replace("{mount}", &places.mount)
+        .replace("{device}", &places.device)
+        .replace("{heartbeat}", &format!("{heartbeat:.0}"))
+        .replace("{election}", &format!("{:.0}", heartbeat * 10.0))
+        .replace("{delay_us}", &format!("{delay:.0}"))
+}
