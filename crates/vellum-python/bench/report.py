@@ -51,13 +51,18 @@ class Case:
 def document(cases: list[Case], conditions: dict[str, Any], rounds: int) -> dict[str, Any]:
     """The report in the form of `vellum bench`."""
     return {
-        "format": 1,
+        "format": 2,
         "suite": "python",
         "conditions": conditions,
         "rounds": rounds,
         "warnings": [],
-        "cases": [_row(case, cases, conditions) for case in cases],
+        "rows": {_name(case): _row(case, cases, conditions) for case in cases},
     }
+
+
+def _name(case: Case) -> str:
+    """What tells a row from all others."""
+    return f"{case.name}, {title(case.cell)}"
 
 
 def _row(case: Case, cases: list[Case], conditions: dict[str, Any]) -> dict[str, Any]:
@@ -72,15 +77,15 @@ def _row(case: Case, cases: list[Case], conditions: dict[str, Any]) -> dict[str,
     }
     return {
         "table": title(cell),
-        "keys": [{"name": name, "value": str(value)} for name, value in keys.items()],
-        "metrics": [metric for metric in _metrics(case, cases) if metric["samples"]],
+        "keys": {name: str(value) for name, value in keys.items()},
+        "metrics": {name: it for name, it in _metrics(case, cases).items() if it["samples"]},
         "verified": case.is_verified,
         "skipped": case.skipped,
         "failed": case.failed,
     }
 
 
-def _metrics(case: Case, cases: list[Case]) -> list[dict[str, Any]]:
+def _metrics(case: Case, cases: list[Case]) -> dict[str, dict[str, Any]]:
     samples = case.figures()
     counts = {
         "lost": [sample.counts.lost for sample in samples],
@@ -89,17 +94,17 @@ def _metrics(case: Case, cases: list[Case]) -> list[dict[str, Any]]:
         "errors": [sample.errors for sample in samples],
         "files": [sample.files for sample in samples],
     }
-    return [
-        _metric("speed", "lines/s", "higher", case.speeds()),
-        _metric(f"speed against {BASELINE}", "x", "higher", case.ratios(cases)),
-        *(_metric(name, "", "neither", values) for name, values in counts.items()),
-    ]
+    return {
+        "speed": _metric("lines/s", "higher", case.speeds()),
+        f"speed against {BASELINE}": _metric("x", "higher", case.ratios(cases)),
+        **{name: _metric("", "neither", values) for name, values in counts.items()},
+    }
 
 
-def _metric(name: str, unit: str, better: str, samples: list[float] | list[int]) -> dict[str, Any]:
+def _metric(unit: str, better: str, samples: list[float] | list[int]) -> dict[str, Any]:
     values = [float(sample) for sample in samples]
     middle = {"min": min(values), "median": median(values), "max": max(values)} if values else {}
-    return {"name": name, "unit": unit, "better": better, **middle, "samples": values}
+    return {"unit": unit, "better": better, **middle, "samples": values}
 
 
 def rotation_name(cell: Cell) -> str:

@@ -61,11 +61,11 @@ def test_a_run_tells_what_it_measured(tmp_path):
     command = [sys.executable, str(BENCH / "handlers.py"), *arguments]
     run = subprocess.run(command, capture_output=True, timeout=300, check=True)
     document = json.loads(run.stdout)
-    assert (document["format"], document["suite"], len(document["cases"])) == (1, "python", 12)
-    for case in document["cases"]:
-        metrics = {metric["name"]: metric["samples"] for metric in case["metrics"]}
+    assert (document["format"], document["suite"], len(document["rows"])) == (2, "python", 12)
+    for case in document["rows"].values():
+        metrics = {name: metric["samples"] for name, metric in case["metrics"].items()}
         assert len(metrics["speed"]) == len(metrics["lost"]) == 2
         assert case["verified"] == (not any(metrics["lost"] + metrics["torn"] + metrics["doubled"]))
-        if case["keys"][-1]["value"] != "RotatingFileHandler":
+        if case["keys"]["handler"] != "RotatingFileHandler":
             assert case["verified"]
     assert not list(tmp_path.iterdir()), "a run leaves nothing"

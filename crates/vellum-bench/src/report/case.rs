@@ -2,8 +2,9 @@
 //! it is what terminal, JSON, Markdown and HTML show, and what two runs are compared by.
 
 use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::by_name::{self, Named};
 use crate::stats::Spread;
 
 /// What was measured in one way, in one setting, in one place.
@@ -14,15 +15,19 @@ pub struct Case {
     pub table: String,
     /// What tells it from the other rows of its table, in the order of the columns: where it was
     /// measured, in what way, with how many threads. Two runs are matched by these.
+    #[serde(serialize_with = "by_name::write", deserialize_with = "by_name::read")]
     pub keys: Vec<Key>,
     /// What came out, the most telling first. Empty if the row has no numbers.
+    #[serde(serialize_with = "by_name::write", deserialize_with = "by_name::read")]
     pub metrics: Vec<Metric>,
     /// What the figures say of it by the rule for "faster": the heading of a column, and a word. It
     /// tells no rows apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "by_name::write", deserialize_with = "finding")]
     pub finding: Option<Key>,
     /// How a figure went over time or over something else, for charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "by_name::write", deserialize_with = "by_name::read")]
     pub series: Vec<Series>,
     /// Was everything that should be there found after each round?
     pub verified: bool,
@@ -33,7 +38,8 @@ pub struct Case {
 }
 
 /// One of the names that a row has.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "WrittenKey")]
 pub struct Key {
     /// Of the column: `filesystem`, `way`, `threads`.
     pub name: String,
@@ -41,11 +47,35 @@ pub struct Key {
     pub value: String,
 }
 
+/// A key in JSON: in form 1 it tells its name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenKey {
+    Named { name: String, value: String },
+    Value(String),
+}
+
+impl From<WrittenKey> for Key {
+    fn from(written: WrittenKey) -> Key {
+        match written {
+            WrittenKey::Named { name, value } => Key { name, value },
+            WrittenKey::Value(value) => Key { name: String::new(), value },
+        }
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.value)
+    }
+}
+
 /// A figure of which there is one for each round, or one for all. In JSON, `min`, `median` and
 /// `max` stand beside the samples: people read it too.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Metric {
     /// What is counted: `write`, `write and sync`, `p99`.
+    #[serde(default)]
     pub name: String,
     /// In what: `GB/s`, `ms`, `us`, `x`.
     pub unit: String,
@@ -71,6 +101,7 @@ pub enum Better {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// What it shows: `IOPS over time`, `latency percentiles`.
+    #[serde(default, skip_serializing)]
     pub name: String,
     /// The unit of the first number of each point.
     pub x: String,
@@ -128,15 +159,18 @@ impl Case {
 
     /// What it is called among the cases of its suite: its way, or all its keys.
     pub fn name(&self) -> String {
-        let way = ["way", "case", "logger"].into_iter().find_map(|key| self.value(key));
         let keys = || self.keys.iter().map(|key| key.value.as_str()).collect::<Vec<&str>>();
-        way.map_or_else(|| keys().join(" "), String::from)
+        self.way().map_or_else(|| keys().join(" "), String::from)
+    }
+
+    /// What does it: a way, a case, a logger or a handler.
+    pub(crate) fn way(&self) -> Option<&str> {
+        ["way", "case", "logger", "handler"].into_iter().find_map(|key| self.value(key))
     }
 
     /// Is it one of Vellum's own ways? In `bench read` those are called after the layout.
     pub(crate) fn is_own(&self) -> bool {
-        let way = ["way", "case", "logger", "handler"].into_iter().find_map(|key| self.value(key));
-        way.is_some_and(|way| {
+        self.way().is_some_and(|way| {
             let starts = ["framed", "text"].into_iter().any(|layout| way.starts_with(layout));
             starts || way.to_ascii_lowercase().contains("vellum")
         })
@@ -175,8 +209,7 @@ impl Metric {
 impl Serialize for Metric {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let spread = self.spread();
-        let mut metric = serializer.serialize_struct("Metric", 7)?;
-        metric.serialize_field("name", &self.name)?;
+        let mut metric = serializer.serialize_struct("Metric", 6)?;
         metric.serialize_field("unit", &self.unit)?;
         metric.serialize_field("better", &self.better)?;
         metric.serialize_field("min", &spread.map(|spread| spread.min))?;
@@ -185,4 +218,49 @@ impl Serialize for Metric {
         metric.serialize_field("samples", &self.samples)?;
         metric.end()
     }
+}
+
+impl Named for Key {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+}
+
+impl Named for Metric {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+}
+
+impl Named for Series {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+}
+
+/// In form 1 it is a key, and not an object with one.
+fn finding<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Key>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Named { name: String, value: String },
+        Object(#[serde(deserialize_with = "by_name::read")] Vec<Key>),
+    }
+    Ok(match Option::deserialize(deserializer)? {
+        Some(Written::Named { name, value }) => Some(Key { name, value }),
+        Some(Written::Object(keys)) => keys.into_iter().next(),
+        None => None,
+    })
 }

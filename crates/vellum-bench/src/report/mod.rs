@@ -11,6 +11,7 @@ use vellum::internal::escaped_lines;
 use crate::conditions::Conditions;
 use crate::error::{Error, Result};
 
+mod by_name;
 mod care;
 mod case;
 pub(crate) mod group;
@@ -18,6 +19,7 @@ pub(crate) mod html;
 mod json;
 mod markdown;
 pub(crate) mod markdown_text;
+mod rows;
 pub(crate) mod table;
 mod tables;
 
@@ -27,8 +29,10 @@ pub(crate) use json::text as json_text;
 pub use table::number;
 pub(crate) use table::wrapped;
 
-/// The form that this version writes and reads.
-const FORMAT: u32 = 1;
+/// The form that this version writes.
+const FORMAT: u32 = 2;
+/// The forms that it reads. Form 1 had lists where form 2 has objects.
+const READ: std::ops::RangeInclusive<u64> = 1..=FORMAT as u64;
 
 /// How the warning of a run begins that was asked to end.
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -36,7 +40,7 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 /// The result of a run of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// The form of the rest: 1.
+    /// The form of the rest. This version writes form 2.
     pub format: u32,
     /// The name of the suite.
     pub suite: String,
@@ -47,6 +51,8 @@ pub struct Report {
     /// Why the numbers should be taken with care; empty if nothing was noticed.
     pub warnings: Vec<String>,
     /// What was measured.
+    #[serde(rename = "rows", alias = "cases")]
+    #[serde(serialize_with = "rows::write", deserialize_with = "rows::read")]
     pub cases: Vec<Case>,
 }
 
@@ -86,13 +92,14 @@ impl Report {
         if format.is_none() || value.get("suite").is_none() {
             return Err(Error::failed("it is JSON, but not a report of `vellum bench`"));
         }
-        if let Some(format) = format.filter(|format| *format != u64::from(FORMAT)) {
+        if let Some(format) = format.filter(|format| !READ.contains(format)) {
             return Err(Error::failed(format!(
-                "it is a report in form {format}, and this version reads form {FORMAT}"
+                "it is a report in form {format}, and this version reads forms 1 to {FORMAT}"
             )));
         }
-        serde_json::from_value(value)
-            .map_err(|error| Error::failed(format!("it is a damaged report: {error}")))
+        let report = serde_json::from_value(value)
+            .map_err(|error| Error::failed(format!("it is a damaged report: {error}")))?;
+        Ok(Report { format: FORMAT, ..report })
     }
 
     /// The report as JSON, with a newline at the end.

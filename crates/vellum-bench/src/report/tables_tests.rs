@@ -126,10 +126,10 @@ fn what_is_written_as_json_is_read_as_it_was() {
     let json = report.to_json().unwrap();
     let read = Report::from_json(&json).unwrap();
     assert_eq!(read[0].cases, report.cases);
-    assert_eq!((read[0].format, read[0].suite.as_str(), read[0].rounds), (1, "write", 3));
+    assert_eq!((read[0].format, read[0].suite.as_str(), read[0].rounds), (2, "write", 3));
     assert_eq!(read[0].conditions.kernel, report.conditions.kernel);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let metric = &value["cases"][0]["metrics"][0];
+    let metric = &value["rows"]["pwrite"]["metrics"]["write"];
     let spread = ["min", "median", "max"].map(|part| metric[part].as_f64().unwrap());
     assert_eq!((spread, metric["better"].as_str()), ([1.5, 2.5, 123.0], Some("higher")));
     let both = Report::all_to_json(&[read[0].clone(), report.clone()]).unwrap();
@@ -139,14 +139,14 @@ fn what_is_written_as_json_is_read_as_it_was() {
 #[test]
 fn what_is_no_report_is_refused_with_the_reason() {
     let json = report(Vec::new()).to_json().unwrap();
-    let newer = json.replace("\"format\": 1", "\"format\": 2");
+    let newer = json.replace("\"format\": 2", "\"format\": 3");
     let damaged = json.replace("\"rounds\": 3", "\"rounds\": \"many\"");
     for (text, reason) in [
         ("{\"format\": 1", "it is not JSON: EOF"),
         ("[]", "it is an empty list"),
         ("{\"jobs\": []}", "not a report of `vellum bench`"),
         ("3", "not a report of `vellum bench`"),
-        (&newer, "it is a report in form 2, and this version reads form 1"),
+        (&newer, "it is a report in form 3, and this version reads forms 1 to 2"),
         (&damaged, "it is a damaged report: invalid type: string \"many\""),
     ] {
         let error = Report::from_json(text).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::schema::results;
-use super::support::{Place, Ran, key, number, run};
+use super::support::{Place, Ran, key, number, rows, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
     let dir = place.dir().to_str().unwrap();
@@ -14,7 +14,7 @@ fn cases(json: &str) -> Vec<(String, u64, u64, u64)> {
     let report = results(json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"append".into(), &1.into()));
     assert!(report["conditions"]["kernel"].is_string());
-    let cases = report["cases"].as_array().unwrap().iter();
+    let cases = rows(&report).into_iter();
     cases
         .map(|case| {
             assert_eq!(case["verified"], true);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::schema::results;
-use super::support::{Place, Ran, key, number, run};
+use super::support::{Place, Ran, key, number, rows, run};
 
 fn bench(place: &Place, options: &[&str]) -> Ran {
     let dir = place.dir().to_str().unwrap();
@@ -19,7 +19,7 @@ fn lists_are_combined_and_nothing_is_left() {
     let json = bench(&place, &[&lists[..], &rest].concat()).good();
     let report = results(&json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"commit".into(), &1.into()));
-    let cases = report["cases"].as_array().unwrap();
+    let cases = rows(&report);
     let cells: Vec<_> = cases
         .iter()
         .filter(|case| key(case, "case") == "bare-overwrite")
@@ -39,7 +39,7 @@ fn the_log_of_the_house_runs_prepared_or_not() {
     let prepared = |options: &[&str]| -> Vec<String> {
         let json = bench(&place, &[&one[..], &["--json", "-"], options].concat()).good();
         let report = results(&json);
-        let cases = report["cases"].as_array().unwrap().iter();
+        let cases = rows(&report).into_iter();
         cases.map(|case| key(case, "prepared")).collect()
     };
     assert_eq!(prepared(&[]), ["yes", "no"]);

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use serde_json::Value;
 
 use super::schema::results;
-use super::support::{Place, Ran, key, run, vellum};
+use super::support::{Place, Ran, key, rows, run, vellum};
 
 const SMALL: [&str; 6] = ["--bytes", "8MiB", "--seconds", "0.05", "--rounds", "1"];
 
@@ -21,12 +21,12 @@ fn json_has_the_promised_shape_and_nothing_is_left() {
     let json = bench(&place, &["--json", "-"]).good();
     let report = results(&json);
     assert_eq!((&report["suite"], &report["rounds"]), (&"image".into(), &1.into()));
-    let cases = report["cases"].as_array().unwrap();
+    let cases = rows(&report);
     assert_eq!(cases.len(), 21);
     for case in cases {
         assert_eq!(case["verified"] == true, case["skipped"].is_null(), "{case}");
-        assert_eq!(case["verified"] == true, case["metrics"][0]["median"].is_number());
-        assert_eq!(case["verified"] == true, case["series"][0]["points"].is_array());
+        assert_eq!(case["verified"] == true, case["metrics"]["rate"]["median"].is_number());
+        assert_eq!(case["verified"] == true, case["series"].is_object());
         assert_eq!(key(case, "tool"), "vellum");
     }
     assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 0);
@@ -51,12 +51,12 @@ fn fio_writes_the_same_where_it_is_installed() {
         return vellum_skip::skip("there is no fio here");
     }
     let report = results(&ran.good());
-    let cases = report["cases"].as_array().unwrap();
+    let cases = rows(&report);
     let names = cases.iter().map(|case| (key(case, "image"), key(case, "tool")));
     let expected = [("off", "vellum"), ("metadata", "vellum"), ("metadata", "fio")];
     let expected = expected.map(|(image, tool)| (image.to_string(), tool.to_string()));
     assert_eq!(names.collect::<Vec<_>>(), expected);
-    assert!(cases[2]["metrics"][0]["median"].as_f64().unwrap() > 0.0, "{}", cases[2]);
+    assert!(cases[2]["metrics"]["rate"]["median"].as_f64().unwrap() > 0.0, "{}", cases[2]);
     assert!(cases[2]["failed"].is_null() && cases[2]["verified"] == false);
     assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 0);
 }
@@ -91,10 +91,10 @@ fn a_fio_that_fails_is_a_row_and_not_a_number() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let [ours, fio] = &report["cases"].as_array().unwrap()[..] else { panic!("{report}") };
+    let [ours, fio] = &rows(&report)[..] else { panic!("{report}") };
     assert_eq!((&ours["verified"], &ours["failed"]), (&true.into(), &Value::Null));
     assert!(fio["failed"].as_str().unwrap().contains("fio.json"), "{fio}");
-    assert_eq!(fio["metrics"].as_array().unwrap().len(), 0);
+    assert_eq!(fio["metrics"].as_object().unwrap().len(), 0);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn without_qemu_its_images_say_so_and_the_others_are_written() {
         .unwrap();
     assert_eq!(output.status.code(), Some(0));
     let report = results(&String::from_utf8(output.stdout).unwrap());
-    let [raw, qcow2] = &report["cases"].as_array().unwrap()[..] else { panic!("{report}") };
+    let [raw, qcow2] = &rows(&report)[..] else { panic!("{report}") };
     assert_eq!(raw["verified"], true, "{raw}");
     let missing = "qemu-img is missing; it comes with the package qemu-utils";
     assert_eq!((&qcow2["skipped"], &qcow2["failed"]), (&missing.into(), &Value::Null));

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::schema::results;
-use super::support::{Place, Ran, run};
+use super::support::{Place, Ran, rows, run};
 
 /// The smallest file, one round.
 fn bench(place: &Place, options: &[&str]) -> Ran {
@@ -19,13 +19,13 @@ fn json_has_the_promised_shape_and_nothing_is_left() {
         ["--quick", "--threads", "2", "--chunks", "64K", "--states", "emptied", "--json", "-"];
     let report = results(&bench(&place, &options).good());
     assert_eq!((&report["suite"], &report["rounds"]), (&"write".into(), &1.into()));
-    let cases = report["cases"].as_array().unwrap();
+    let cases = rows(&report);
     for table in ["create", "mmap", "simple", "parallel"] {
         assert!(cases.iter().any(|case| case["table"] == table), "{table}");
     }
     for case in cases {
         assert_eq!(case["verified"] == true, case["skipped"].is_null(), "{case}");
-        let numbers = case["metrics"].as_array().unwrap().len();
+        let numbers = case["metrics"].as_object().unwrap().len();
         assert_eq!(numbers > 0, case["verified"] == true, "{case}");
         assert!(case["failed"].is_null(), "{case}");
     }

@@ -1,9 +1,12 @@
 //! What the suites of `vellum bench` write is what `docs/results.schema.json` says.
 
+use std::path::Path;
+use std::process::Command;
+
 use boon::{Compiler, Schemas};
 use serde_json::Value;
 
-use super::support::{Place, run};
+use super::support::{Place, rows, run};
 
 const SCHEMA: &str = include_str!("../../../../docs/results.schema.json");
 
@@ -36,7 +39,7 @@ fn the_suites_without_tests_of_their_own_write_what_the_schema_says() {
         let rest = ["--json", "-", "--dir", place.dir().to_str().unwrap()];
         let report = results(&run(&[&["bench", suite], options, &rest].concat(), b"").good());
         assert_eq!(report["suite"], suite);
-        assert!(!report["cases"].as_array().unwrap().is_empty());
+        assert!(!rows(&report).is_empty());
     }
 }
 
@@ -48,11 +51,11 @@ fn what_the_schema_does_not_say_is_refused() {
     let json = run(&[&["bench", "append", "--dir", dir], &small[..]].concat(), b"").good();
     let good = results(&json);
     let changes: [fn(&mut Value); 6] = [
-        |report| report["format"] = 2.into(),
+        |report| report["format"] = 3.into(),
         |report| report["suite"] = "another".into(),
         |report| report["more"] = 1.into(),
         |report| drop(report.as_object_mut().unwrap().remove("rounds")),
-        |report| report["cases"][0]["metrics"][0]["better"] = "sometimes".into(),
+        |report| report["rows"]["write"]["metrics"]["time"]["better"] = "sometimes".into(),
         |report| report["conditions"]["date"] = "yesterday".into(),
     ];
     for change in changes {
@@ -61,4 +64,23 @@ fn what_the_schema_does_not_say_is_refused() {
         assert!(against_schema(&changed).is_err(), "{changed}");
     }
     assert!(against_schema(&Value::Array(vec![good.clone(), good])).is_ok());
+}
+
+#[test]
+fn the_jq_line_of_the_page_finds_a_figure() {
+    let page = include_str!("../../../../docs/measuring.md");
+    let mut lines = page.lines().filter(|line| line.starts_with("    ") && line.contains("| jq "));
+    let (Some(line), None) = (lines.next(), lines.next()) else { panic!("one line has jq") };
+    if Command::new("jq").arg("--version").output().is_err() {
+        return vellum_skip::skip("jq is missing");
+    }
+    let place = Place::new();
+    let bin = Path::new(env!("CARGO_BIN_EXE_vellum")).parent().unwrap().to_str().unwrap();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-ec", line]).env("PATH", path).current_dir(place.dir()).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let figure: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+    assert!(figure > 0.0, "{figure}");
 }

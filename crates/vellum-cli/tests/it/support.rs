@@ -23,12 +23,16 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// What a case of a report is called under the key `name`.
+/// The rows of a report, in their order.
 #[track_caller]
-pub(crate) fn key(case: &Value, name: &str) -> String {
-    let keys = case["keys"].as_array().expect("keys");
-    let key = keys.iter().find(|key| key["name"] == name);
-    key.unwrap_or_else(|| panic!("{name}: {case}"))["value"].as_str().unwrap().to_string()
+pub(crate) fn rows(report: &Value) -> Vec<&Value> {
+    report["rows"].as_object().expect("rows").values().collect()
+}
+
+/// What a row of a report is called under the key `name`.
+#[track_caller]
+pub(crate) fn key(row: &Value, name: &str) -> String {
+    row["keys"][name].as_str().unwrap_or_else(|| panic!("{name}: {row}")).to_string()
 }
 
 /// The same as a number.

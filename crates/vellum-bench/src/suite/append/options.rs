@@ -21,7 +21,7 @@ Examples:
   vellum bench append --setting 4x100000x128 --setting 8x1000x65536 --rounds 9
   vellum bench append --processes 1,2,4,8 --bytes 128,1024 --ways vellum-framed,write
   vellum bench append --saturate --seconds 60 --dir /mnt/data
-  vellum bench append --quick --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
+  vellum bench append --quick --json - | jq '.rows | map_values(.metrics.time.median)'";
 
 /// The suite `append`, or `saturate`, as a command line can ask for it.
 pub(crate) const KIND: Kind = Kind::new("append", Options::augment_args, read);

@@ -58,7 +58,7 @@ Examples:
   vellum bench commit --fs ext4,xfs,btrfs,tmpfs --bytes 256,4096
   vellum bench commit --bytes 4096 --processes 4 --threads 4
   vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
-  vellum bench commit --bytes 256 --json - | jq -c '.cases[] | [.keys[].value, .metrics[1].median]'";
+  vellum bench commit --bytes 256 --json - | jq '.rows | map_values(.metrics.speed.median)'";
 
 /// What does it cost to make a record survive a power cut?
 ///
