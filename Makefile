@@ -80,11 +80,12 @@ quick: tools lint-tools ##* what to run before each commit, in three minutes: li
 	$(CARGO) test -p vellum-docs --quiet
 	$(CARGO) test -p vellum -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
 
-test: tools packages filesystems extras lint fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut and Python tests
+test: tools packages filesystems extras lint fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut, Python and Go tests
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory openraft
 	$(MAKE) --no-print-directory test-ship
+	$(MAKE) --no-print-directory test-go
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
 

@@ -13,11 +13,18 @@ GO_MODULES = $(patsubst %/go.mod,%,$(wildcard go/go.mod go/*/go.mod))
 
 .PHONY: build-go test-go test-go-modules
 
+# The C library that a program is linked with, where it is not this machine's: x86_64-unknown-linux-musl. Debian's
+# musl-gcc has no unwinder for musl, so Rust's goes into the library.
+GO_TARGET ?=
+GO_BUILT = $(if $(GO_TARGET),$(TARGET)/$(GO_TARGET)/$(notdir $(C_BUILT)),$(C_BUILT))
+RUST_UNWIND = $(shell $(RUSTC) --print sysroot)/lib/rustlib/$(GO_TARGET)/lib/self-contained/libunwind.a
+
 # Without its debug symbols, as `install-c` installs it.
-build-go: tools ## what a Go program of this clone links, into go/lib
-	$(C_CARGO) --crate-type staticlib
+build-go: tools ## what a Go program of this clone links, into go/lib; GO_TARGET=...-musl
+	$(if $(GO_TARGET),CC_$(subst -,_,$(GO_TARGET))=musl-gcc) $(C_CARGO) --crate-type staticlib $(GO_TARGET:%=--target %)
 	install -d $(GO_LIB)
-	install -m 644 $(C_BUILT)/libvellum_capi.a $(GO_LIB)/libvellum.a
+	install -m 644 $(GO_BUILT)/libvellum_capi.a $(GO_LIB)/libvellum.a
+	$(if $(GO_TARGET),printf 'open %s\naddlib %s\nsave\nend\n' $(GO_LIB)/libvellum.a $(RUST_UNWIND) | ar -M)
 	$(OBJCOPY) --strip-debug $(GO_LIB)/libvellum.a
 	@echo "// Go builds anew when this changes. libvellum.a: $$(sha256sum <$(GO_LIB)/libvellum.a)" >go/built.h
 
