@@ -1,7 +1,7 @@
 //! What a disk is to the thread that answers for it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -22,6 +22,10 @@ pub enum Request<'a> {
 pub trait Served: Send {
     /// Bytes of the disk.
     fn len_bytes(&self) -> u64;
+
+    /// What the disk has open. The thread that answers has a table of descriptors of its own, and
+    /// in it nothing but these: what others open and close meanwhile is theirs.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
     /// Answers a request: with what was read, or with nothing.
     ///

@@ -87,7 +87,16 @@ type Own = (Arc<OwnedFd>, Option<OwnedFd>);
 fn take_along<D: Served>(connection: Arc<File>, dir: &Path, disk: &Mutex<D>) -> io::Result<Own> {
     sys::leave_descriptors()?;
     leave_mounts(dir)?;
-    Ok((Arc::new(connection.as_fd().try_clone_to_owned()?), lock(disk).ear()?))
+    let own = Arc::new(connection.as_fd().try_clone_to_owned()?);
+    let disk = lock(disk);
+    let ear = disk.ear()?;
+    // The devices of other disks among them: those could not be taken down meanwhile.
+    let mut kept = disk.descriptors();
+    kept.extend([own.as_fd(), connection.as_fd()]);
+    kept.extend(ear.as_ref().map(AsFd::as_fd));
+    sys::close_others(&kept)?;
+    drop(disk);
+    Ok((own, ear))
 }
 
 /// Has no mount at all but an empty one, which takes the place of the directory in this thread's

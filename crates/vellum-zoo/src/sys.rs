@@ -33,6 +33,24 @@ pub(crate) fn leave_descriptors() -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::FILES) }?)
 }
 
+/// Closes all but these and the standard ones in the calling thread's table of descriptors, which
+/// [`leave_descriptors`] has given it.
+pub(crate) fn close_others(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut kept: Vec<u32> = kept.iter().map(|kept| kept.as_raw_fd() as u32).collect();
+    kept.extend([0, 1, 2]);
+    kept.sort_unstable();
+    let ends = kept.iter().map(|kept| kept.wrapping_sub(1)).skip(1).chain([u32::MAX]);
+    for (first, last) in kept.iter().map(|kept| kept + 1).zip(ends) {
+        if first <= last {
+            // SAFETY: the table is this thread's alone. The owner of one of these descriptors owns
+            // it in the table of the process; nothing that this thread has owns one of them.
+            let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+            check(result as c_int)?;
+        }
+    }
+    Ok(())
+}
+
 /// The number of a loop device that was free a moment ago.
 pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
     // SAFETY: this request takes no argument.

@@ -16,7 +16,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 
 use rustix::io::Errno;
@@ -145,6 +145,11 @@ impl Disk {
     /// A copy of the end that the workload is heard through, to wait on.
     pub fn announcements(&self) -> io::Result<OwnedFd> {
         self.announcements.try_clone()
+    }
+
+    /// That end itself.
+    pub fn hears_by(&self) -> BorrowedFd<'_> {
+        self.announcements.as_fd()
     }
 
     /// Takes in what the workload has said until now.

@@ -4,7 +4,7 @@
 //! [`vellum_zoo::device`] says.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::MutexGuard;
 
@@ -67,6 +67,10 @@ impl Medium {
 impl Served for Disk {
     fn len_bytes(&self) -> u64 {
         self.len_bytes()
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.hears_by()]
     }
 
     fn answer(&mut self, request: Request<'_>) -> Result<Vec<u8>, Errno> {

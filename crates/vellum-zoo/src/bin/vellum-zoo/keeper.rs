@@ -1,0 +1,67 @@
+//! The process that takes the signals. Another one serves the disk, so whichever of the two dies,
+//! the other one cleans up.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use anyhow::Context;
+use rustix::mount::{UnmountFlags, unmount};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+use vellum_zoo::look_for_needs;
+
+use super::RunArguments;
+
+/// Makes the disk and waits for its end; returns the exit status.
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
+    arguments.animal()?;
+    look_for_needs()?;
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGCHLD])?;
+    let dir = tempfile::Builder::new().prefix("vellum-zoo-").tempdir()?;
+    let mut server = Command::new(std::env::current_exe()?)
+        .arg("serve")
+        .args(std::env::args_os().skip(2))
+        .env(super::show::DIR, dir.path())
+        .stdin(Stdio::piped())
+        // A terminal's interrupt is for this process.
+        .process_group(0)
+        .spawn()
+        .context("cannot start the server")?;
+    let mut orders = server.stdin.take();
+    for signal in &mut signals {
+        match signal {
+            SIGCHLD => {
+                if let Some(status) = server.try_wait()? {
+                    clean_up(arguments, dir.path());
+                    return Ok(status.code().map_or(super::CANNOT_RUN, |code| code as u8));
+                }
+            }
+            SIGUSR1 => order(&mut orders),
+            // The end of its input tells the server to end.
+            _ => orders = None,
+        }
+    }
+    end(&mut server)
+}
+
+fn order(orders: &mut Option<ChildStdin>) {
+    if let Some(orders) = orders {
+        // A server that is gone is noticed otherwise.
+        let _ = orders.write_all(b"cut\n");
+    }
+}
+
+fn end(server: &mut Child) -> anyhow::Result<u8> {
+    Ok(server.wait()?.code().map_or(super::CANNOT_RUN, |code| code as u8))
+}
+
+/// Takes down what a server leaves that was killed; there is nothing after one that ended.
+fn clean_up(arguments: &RunArguments, dir: &std::path::Path) {
+    if let Some(at) = &arguments.mount
+        && super::show::is_mounted_from(at, dir)
+    {
+        let _ = unmount(at, UnmountFlags::DETACH);
+    }
+    let _ = unmount(dir.join("disk"), UnmountFlags::DETACH);
+}

@@ -1,0 +1,111 @@
+//! `vellum-zoo`: shows a disk with a known fault to the kernel, until it is told to end.
+
+mod keeper;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+use vellum_zoo::animal::SPECIES;
+use vellum_zoo::filesystem::Filesystem;
+use vellum_zoo::{Animal, Missing};
+
+/// The disk could not be made.
+const CANNOT_RUN: u8 = 2;
+/// This machine lacks something.
+const MACHINE_CANNOT: u8 = 77;
+
+/// Disks with known faults, to test programs against.
+#[derive(Debug, Parser)]
+#[command(
+    name = "vellum-zoo",
+    after_help = "Exit status: 0, 2 could not run, 77 this machine \
+                                             cannot do it."
+)]
+enum Arguments {
+    /// List the animals and what each can be told.
+    List,
+    /// Make a disk, and keep it until SIGINT or SIGTERM.
+    ///
+    /// SIGUSR1 cuts the power: the image has then what a power cut leaves, the filesystem is
+    /// unmounted, the power comes back, and it is mounted again. Standard output says the device,
+    /// the mount point and each cut.
+    Run(RunArguments),
+    /// Serve a disk for `run`, which says by standard input when the power goes, and when it ends.
+    #[command(hide = true)]
+    Serve(RunArguments),
+}
+
+#[derive(Args, Clone, Debug)]
+struct RunArguments {
+    /// The animal, or several with + between them: slow-flush+forgets.
+    animal: String,
+    /// What the animals are told.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    /// What decides the times and the cuts.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The medium; made with --size if it is not there. It takes no more space than is written.
+    #[arg(long, value_name = "IMAGE")]
+    file: PathBuf,
+    /// Bytes of a new medium: 512M, 1G.
+    #[arg(long, value_parser = size)]
+    size: Option<u64>,
+    /// Make this filesystem on it before.
+    #[arg(long, value_name = "ext4|xfs|btrfs", requires = "mount")]
+    mkfs: Option<Filesystem>,
+    /// Mount it here.
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
+    /// The filesystem of a medium that has one.
+    #[arg(long, value_name = "ext4|xfs|btrfs", conflicts_with = "mkfs", requires = "mount")]
+    fs: Option<Filesystem>,
+}
+
+impl RunArguments {
+    fn animal(&self) -> anyhow::Result<Animal> {
+        let parameters: Vec<&str> = self.parameters.iter().map(String::as_str).collect();
+        Animal::new(&self.animal, &parameters, self.seed).map_err(anyhow::Error::msg)
+    }
+
+    fn filesystem(&self) -> Option<Filesystem> {
+        self.mkfs.or(self.fs)
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let (number, factor) = match text.split_at_checked(text.len().saturating_sub(1)) {
+        Some((number, "M")) => (number, 1 << 20),
+        Some((number, "G")) => (number, 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bytes.ok_or_else(|| format!("\"{text}\" is no size; write 512M or 1G"))
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse() {
+        Arguments::List => {
+            list();
+            Ok(0)
+        }
+        Arguments::Run(arguments) => keeper::run(&arguments),
+        Arguments::Serve(arguments) => show::serve(&arguments).map(|()| 0),
+    };
+    ExitCode::from(result.unwrap_or_else(|error: anyhow::Error| {
+        eprintln!("vellum-zoo: {error:#}");
+        if error.is::<Missing>() { MACHINE_CANNOT } else { CANNOT_RUN }
+    }))
+}
+
+fn list() {
+    for species in SPECIES {
+        println!("{:<16} {}", species.name, species.what);
+        for parameter in species.parameters {
+            let told = format!("{}={}", parameter.name, parameter.default);
+            println!("{:<16}   {told:<22} {}", "", parameter.what);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The same time for each request of a kind.
+
+use std::time::Duration;
+
+use super::{Kind, Operation, Pace};
+
+#[derive(Debug, Default)]
+pub(crate) struct Fixed {
+    pub(crate) read: Duration,
+    pub(crate) write: Duration,
+    pub(crate) flush: Duration,
+}
+
+impl Pace for Fixed {
+    fn done(&mut self, operation: &Operation, at: Duration) -> Duration {
+        at + match operation.kind {
+            Kind::Read => self.read,
+            Kind::Write => self.write,
+            Kind::Flush => self.flush,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{FLUSH, ms, write};
+    use super::*;
+
+    #[test]
+    fn requests_of_a_kind_take_their_time_and_do_not_wait_for_each_other() {
+        let mut fixed = Fixed { flush: ms(10), ..Fixed::default() };
+        assert_eq!(fixed.done(&FLUSH, ms(1)), ms(11));
+        assert_eq!(fixed.done(&FLUSH, ms(2)), ms(12));
+        assert_eq!(fixed.done(&write(4096), ms(2)), ms(2));
+    }
+}

@@ -1,0 +1,6 @@
+//! Is each animal as bad as it says? Asked through its block device.
+
+mod command;
+mod figures;
+mod overlap;
+mod support;
