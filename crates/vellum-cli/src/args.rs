@@ -21,6 +21,8 @@ use clap::{
 };
 use vellum::{Fill, Layout, Preallocate};
 use vellum_command::help::Shell;
+use vellum_doctor::DoctorArgs;
+use vellum_doctor::scratch::INTERNAL;
 
 use crate::shipping;
 
@@ -29,7 +31,7 @@ pub(crate) use bench::{
     BenchAllArgs, BenchArgs, BenchCompareArgs, BenchOutputArgs, BenchPlaceArgs, BenchPublishArgs,
     BenchReportArgs, BenchSuite, BenchSuiteArgs, MEASUREMENTS, Measurement,
 };
-pub(crate) use internal::{DemoWriterArgs, INTERNAL, InternalCommand, KeeperArgs};
+pub(crate) use internal::{DemoWriterArgs, InternalCommand};
 pub(crate) use policy::PolicyArgs;
 pub(crate) use read::{CatArgs, TailArgs};
 pub(crate) use upkeep::{
@@ -92,6 +94,7 @@ pub(crate) enum Command {
     Repair(RepairArgs),
     Bench(BenchArgs),
     Advise(AdviseArgs),
+    Doctor(DoctorArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -8,8 +8,6 @@
 
 mod args;
 mod commands;
-mod progress;
-mod scratch;
 mod shipping;
 mod table;
 
@@ -21,14 +19,10 @@ fn main() -> ExitCode {
     match shipping::run() {
         Some(code) => code,
         None => match args::parse() {
-            Ok(command) => outcome::exit_code("vellum", commands::run(command), code),
+            Ok(command) => {
+                outcome::exit_code("vellum", commands::run(command), vellum_doctor::code)
+            }
             Err(error) => stdio::answer(&error),
         },
     }
-}
-
-/// The exit code for errors of measurements.
-fn code(error: &anyhow::Error) -> Option<u8> {
-    let kind = error.downcast_ref::<vellum_bench::Error>()?.kind();
-    (kind == vellum_bench::ErrorKind::InvalidOption).then_some(outcome::USAGE)
 }

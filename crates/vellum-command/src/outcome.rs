@@ -22,6 +22,10 @@ pub enum Outcome {
     Incomplete,
     /// It said on standard output what is wrong.
     Failed,
+    /// What was looked at is only just good enough.
+    Marginal,
+    /// What was looked at is not good enough.
+    NotGoodEnough,
     /// It ended in good order because this signal asked for it.
     EndedBy(i32),
 }
@@ -60,6 +64,10 @@ pub const USAGE: u8 = 2;
 pub const DAMAGED: u8 = 3;
 /// More may be there.
 pub const INCOMPLETE: u8 = 4;
+/// What was looked at is only just good enough.
+pub const MARGINAL: u8 = 5;
+/// What was looked at is not good enough.
+pub const NOT_GOOD_ENOUGH: u8 = 6;
 
 /// The exit code of `program` for `result`. An error is told on standard error. `own_code` gives
 /// the code for errors that only this program has.
@@ -72,6 +80,8 @@ pub fn exit_code(
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Damaged) => ExitCode::from(DAMAGED),
         Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
+        Ok(Outcome::Marginal) => ExitCode::from(MARGINAL),
+        Ok(Outcome::NotGoodEnough) => ExitCode::from(NOT_GOOD_ENOUGH),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
         Ok(Outcome::EndedBy(signal)) => end_by(signal),
         // The reader has had enough: nothing went wrong.

@@ -30,6 +30,16 @@ impl Mount {
         Mount::image(test, mib, |image| run("mkfs.ext4", &["-q", "-F", "-m", "0", text(image)]))
     }
 
+    /// The same with options of the mount.
+    pub fn ext4_with(test: &str, mib: u64, options: &str) -> Option<Mount> {
+        Mount::new(test, |dir, at| {
+            let image = dir.join("image");
+            std::fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
+            run("mkfs.ext4", &["-q", "-F", "-m", "0", text(&image)])?;
+            run("mount", &["-o", &format!("loop,{options}"), text(&image), text(at)])
+        })
+    }
+
     /// An ext4 that believes to have `mib` MiB, on a loop device over a sparse file at `image`.
     pub fn ext4_on(test: &str, image: &Path, mib: u64) -> Option<Mount> {
         Mount::new(test, |_, at| {

@@ -284,26 +284,13 @@ fn of_device(disk: &Disk, traps: &mut Vec<Trap>) {
 }
 
 fn of_blocks(disk: &Disk, traps: &mut Vec<Trap>) {
-    let Disk { name, logical_block_bytes, physical_block_bytes, .. } = disk;
-    let (Some(logical), Some(physical)) = (logical_block_bytes, physical_block_bytes) else {
-        return;
-    };
-    if disk.is_misaligned() {
+    let block = disk.physical_block_bytes.filter(|_| disk.is_misaligned());
+    if let Some(block) = block {
         traps.push(trap(
             Severity::Cost,
             Cause::Misaligned,
-            format!("the partition on {name} does not begin with a block of {physical} bytes"),
+            format!("the partition on {} does not begin with a block of {block} bytes", disk.name),
             "make the partition anew, aligned to 1 MiB",
-        ));
-    } else if physical > logical && *physical >= 4096 {
-        traps.push(trap(
-            Severity::Note,
-            Cause::EmulatedSectors,
-            format!(
-                "{name} takes blocks of {logical} bytes and writes blocks of {physical}: a direct \
-                 write of less makes it read first"
-            ),
-            "",
         ));
     }
 }

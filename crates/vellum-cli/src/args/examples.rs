@@ -8,6 +8,8 @@ Exit codes:
   3  damage found
   4  records may be missing: an unfinished record is in the way, and its writer is stopped or cannot
      be checked
+  5  a disk is marginal for a program (doctor)
+  6  a disk is not good enough for a program (doctor)
 
 Examples:
   vellum demo                                         see it work

@@ -4,9 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-
-/// The first word of their command lines.
-pub(crate) const INTERNAL: &str = "internal";
+use vellum_doctor::scratch::KeeperArgs;
 
 /// The command lines.
 #[derive(Parser)]
@@ -36,13 +34,6 @@ pub(crate) struct DemoWriterArgs {
     /// Stop in the middle of the record after so many.
     #[arg(long)]
     pub(crate) stop_after: Option<u64>,
-}
-
-/// Removes a directory when its owner is gone.
-#[derive(Args, Debug)]
-pub(crate) struct KeeperArgs {
-    /// The directory.
-    pub(crate) dir: PathBuf,
 }
 
 /// Reads the command line of such a process.

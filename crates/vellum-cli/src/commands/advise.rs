@@ -7,10 +7,10 @@ use anyhow::bail;
 use vellum_bench::advise::{self, Advised, Config, check_replaceable};
 use vellum_command::outcome::{Outcome, Result};
 
-use super::bench::{Form, Outputs};
+use super::bench::{self, Form};
 use crate::args::AdviseArgs;
-use crate::progress::BenchBar;
-use crate::scratch::Scratch;
+use vellum_doctor::progress::BenchBar;
+use vellum_doctor::scratch::Scratch;
 
 const SECONDS: u32 = 60;
 const SECONDS_QUICK: u32 = 10;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &AdviseArgs) -> Result<Outcome> {
     if args.write && !args.force {
         check_replaceable(&args.dir)?;
     }
-    let outputs = Outputs::open(&args.output)?;
+    let outputs = bench::open(&args.output)?;
     let scratch = Scratch::new("advise", &args.dir)?;
     let advised = advise::run(&config(args, scratch.path()), &mut BenchBar::default())?;
     drop(scratch);

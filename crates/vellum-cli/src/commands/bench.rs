@@ -3,9 +3,9 @@
 pub(super) mod all;
 pub(super) mod compare;
 mod interrupt;
-mod outputs;
 pub(super) mod publish;
 pub(super) mod report;
+mod reports;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use vellum_bench::{Making, Report, Scope, ScratchKind};
 use vellum_command::outcome::{Outcome, Result};
 
 use crate::args::{BenchOutputArgs, BenchPlaceArgs, BenchSuite, BenchSuiteArgs};
-use crate::progress::BenchBar;
-use crate::scratch::Scratch;
+use vellum_doctor::progress::BenchBar;
+use vellum_doctor::scratch::Scratch;
 
 use interrupt::Interrupt;
-use outputs::deliver;
-pub(super) use outputs::{Form, Outputs};
+use reports::deliver;
+pub(super) use reports::{Form, Outputs, open};
 
 impl BenchPlaceArgs {
     /// Filesystems that are made for the run take the place of the directory that nobody named.
@@ -75,7 +75,7 @@ fn begin<'a>(
 ) -> Result<(Outputs<'a>, Scratch)> {
     place.making().check(&place.fs)?;
     ScratchKind::check(&place.fs)?;
-    let outputs = Outputs::open(output)?;
+    let outputs = open(output)?;
     let scratch = Scratch::new("bench", &place.home())?;
     Ok((outputs, scratch))
 }

@@ -24,11 +24,11 @@ use vellum_command::output;
 
 use super::open;
 use crate::args::{DemoArgs, DemoWriterArgs};
-use crate::progress;
-use crate::scratch::Scratch;
 use crate::table::{Align, HEADING, Table, bytes, count};
 use corpus::Corpus;
 use ledger::Ledger;
+use vellum_doctor::progress;
+use vellum_doctor::scratch::Scratch;
 use writer::{Fate, Writer};
 
 /// If the reader sees nothing new for so long, something is stuck, which must never be.

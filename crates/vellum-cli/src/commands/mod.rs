@@ -26,7 +26,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::{signals, stdio};
 
 use crate::args::{BenchSuite, Command, InternalCommand};
-use crate::scratch;
+use vellum_doctor::scratch;
 
 /// Does what the command line asks for.
 pub(crate) fn run(command: Command) -> Result<Outcome> {
@@ -63,6 +63,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
             BenchSuite::Publish(args) => bench::publish::run(&args),
         },
         Command::Advise(args) => advise::run(&args),
+        Command::Doctor(args) => vellum_doctor::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

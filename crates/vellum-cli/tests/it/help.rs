@@ -31,6 +31,8 @@ const COMMANDS: &[&[&str]] = &[
     &["bench", "report"],
     &["bench", "compare"],
     &["advise"],
+    &["doctor"],
+    &["doctor", "compare"],
     &["ship"],
     &["restore"],
     &["ls"],

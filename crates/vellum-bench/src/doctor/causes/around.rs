@@ -17,9 +17,7 @@ pub(in crate::doctor) fn around(surroundings: &Surroundings) -> Vec<Finding> {
 fn weight(cause: Cause, severity: Severity) -> Weight {
     match (cause, severity) {
         (Cause::NetworkFilesystem | Cause::Fuse, _) => Weight::Reason,
-        (Cause::NoFua | Cause::EmulatedSectors | Cause::Quota | Cause::LoopDevice, _) => {
-            Weight::Note
-        }
+        (Cause::NoFua | Cause::Quota | Cause::LoopDevice, _) => Weight::Note,
         (_, Severity::Danger) => Weight::Danger,
         (_, Severity::Cost) => Weight::Reason,
         (_, Severity::Note) => Weight::Note,

@@ -6,7 +6,7 @@ use vellum_command::output;
 
 use super::{Interrupt, begin, deliver, judge};
 use crate::args::BenchAllArgs;
-use crate::progress::SuitesBar;
+use vellum_doctor::progress::SuitesBar;
 
 /// How long a suite takes in one place, about, in seconds: quick, and in full. For the time left.
 fn seconds(suite: &dyn Suite, is_quick: bool) -> u64 {

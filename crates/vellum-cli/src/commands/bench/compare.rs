@@ -4,7 +4,7 @@ use vellum_bench::{Comparison, Verdict};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
-use super::outputs::{Form, Outputs};
+use super::reports::{Form, Outputs};
 use super::saved;
 use crate::args::BenchCompareArgs;
 

@@ -2,7 +2,7 @@
 
 use vellum_command::outcome::{Outcome, Result};
 
-use super::outputs::{Form, Outputs, written};
+use super::reports::{Form, open, written};
 use super::saved;
 use crate::args::BenchReportArgs;
 
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &BenchReportArgs) -> Result<Outcome> {
     for path in &args.results {
         reports.extend(saved(path)?);
     }
-    let outputs = Outputs::open(&args.outputs)?;
+    let outputs = open(&args.outputs)?;
     let text = if outputs.is_empty() { written(Form::Markdown, &reports)? } else { String::new() };
     outputs.write(&text, |form| written(form, &reports))?;
     Ok(Outcome::Good)

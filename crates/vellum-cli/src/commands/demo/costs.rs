@@ -7,8 +7,8 @@ use vellum_bench::append::Config;
 use vellum_bench::{Case, Report, Setting, Suite, WayName};
 use vellum_command::outcome::Result;
 
-use crate::progress::BenchBar;
 use crate::table::{Align, HEADING, Table};
+use vellum_doctor::progress::BenchBar;
 
 const ROUNDS: u32 = 5;
 /// The figures that are shown.

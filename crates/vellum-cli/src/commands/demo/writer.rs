@@ -16,7 +16,9 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::stdio;
 
 use super::corpus::Corpus;
-use crate::args::{DemoWriterArgs, INTERNAL};
+use vellum_doctor::scratch::INTERNAL;
+
+use crate::args::DemoWriterArgs;
 
 /// No position is this: the child is ready.
 const READY: u64 = 0;

@@ -5,26 +5,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use vellum_bench::Report;
-use vellum_command::outcome::Result;
+use vellum_command::outcome::{BadValue, Result};
 use vellum_command::output;
 
-use crate::args::BenchOutputArgs;
+/// The files that were asked for, open, each with the form of what is written.
+pub struct Outputs<'a, F>(Vec<Output<'a, F>>);
 
-/// The files that were asked for, open.
-pub(crate) struct Outputs<'a>(Vec<Output<'a>>);
-
-struct Output<'a> {
-    form: Form,
+struct Output<'a, F> {
+    form: F,
     sink: Sink<'a>,
 }
 
-/// What a report is written as.
-#[derive(Clone, Copy)]
-pub(crate) enum Form {
-    Json,
-    Markdown,
-    Html,
+impl<F> std::fmt::Debug for Outputs<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} outputs", self.0.len())
+    }
 }
 
 enum Sink<'a> {
@@ -47,9 +42,13 @@ impl Drop for OutputFile<'_> {
     }
 }
 
-impl<'a> Outputs<'a> {
+impl<'a, F: Copy> Outputs<'a, F> {
     /// Before the run, so that minutes of it are not in vain; what the files hold stays till then.
-    pub(super) fn of(forms: &[(Form, &'a Option<PathBuf>)]) -> Result<Outputs<'a>> {
+    ///
+    /// # Errors
+    ///
+    /// A file can't be opened, or two forms are to be printed.
+    pub fn of(forms: &[(F, &'a Option<PathBuf>)]) -> Result<Outputs<'a, F>> {
         let mut outputs = Vec::new();
         for (form, path) in forms {
             if let Some(path) = path {
@@ -58,33 +57,26 @@ impl<'a> Outputs<'a> {
         }
         let outputs = Outputs(outputs);
         if outputs.on_stdout().count() > 1 {
-            return Err(
-                vellum_bench::Error::invalid("only one form can be printed with `-`").into()
-            );
+            return Err(BadValue("only one form can be printed with `-`".into()).into());
         }
         Ok(outputs)
     }
 
-    /// The same for a report.
-    pub(crate) fn open(args: &'a BenchOutputArgs) -> Result<Outputs<'a>> {
-        Outputs::of(&[
-            (Form::Json, &args.json),
-            (Form::Markdown, &args.markdown),
-            (Form::Html, &args.html),
-        ])
-    }
-
     /// Was no form asked for?
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn on_stdout(&self) -> impl Iterator<Item = &Output<'a>> {
+    fn on_stdout(&self) -> impl Iterator<Item = &Output<'a, F>> {
         self.0.iter().filter(|output| matches!(output.sink, Sink::Stdout))
     }
 
     /// Prints `text`, or what takes its place, then writes the files; `written` tells the content.
-    pub(crate) fn write(self, text: &str, written: impl Fn(Form) -> Result<String>) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Standard output or a file can't be written.
+    pub fn write(self, text: &str, written: impl Fn(F) -> Result<String>) -> Result<()> {
         // What is printed comes first: it is there whatever becomes of the files.
         match self.on_stdout().next() {
             Some(output) => output::print(&written(output.form)?)?,
@@ -115,26 +107,4 @@ impl Sink<'_> {
 fn overwrite(mut file: &File, text: &str) -> io::Result<()> {
     file.set_len(0)?;
     file.write_all(text.as_bytes())
-}
-
-/// Hands out reports: their tables and `summary`, unless another form is printed, and the files.
-/// Where there are none, nothing is written.
-pub(super) fn deliver(outputs: Outputs<'_>, reports: &[Report], summary: &str) -> Result<()> {
-    if reports.is_empty() {
-        return Ok(());
-    }
-    let tables: Vec<String> = reports.iter().map(Report::table).collect();
-    outputs.write(&(tables.join("\n") + summary), |form| written(form, reports))
-}
-
-/// The reports in a form.
-pub(super) fn written(form: Form, reports: &[Report]) -> Result<String> {
-    match form {
-        Form::Json => Ok(Report::all_to_json(reports)?),
-        Form::Markdown => {
-            let texts: Vec<String> = reports.iter().map(Report::to_markdown).collect();
-            Ok(texts.join("\n"))
-        }
-        Form::Html => Ok(vellum_bench::html(reports)),
-    }
 }

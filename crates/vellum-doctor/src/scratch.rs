@@ -18,8 +18,8 @@ use tempfile::TempDir;
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::stdio;
 
-use crate::args::{INTERNAL, KeeperArgs};
-
+/// The first word of the command line of a process that a program starts for itself.
+pub const INTERNAL: &str = "internal";
 /// What the keeper may remove: names that we gave.
 const NAME_PREFIX: &str = "vellum-";
 /// Processes that still write while the directory goes may add files to it; they die too.
@@ -27,7 +27,8 @@ const ATTEMPTS: u32 = 100;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A new directory that is removed with all it holds when this is dropped, or its owner dies.
-pub(crate) struct Scratch {
+#[derive(Debug)]
+pub struct Scratch {
     dir: TempDir,
     keeper: Child,
     /// Closed when this process ends, whatever ends it.
@@ -36,7 +37,11 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Makes a directory in `parent`, called `vellum-`, `purpose` and some letters.
-    pub(crate) fn new(purpose: &str, parent: &Path) -> Result<Scratch> {
+    ///
+    /// # Errors
+    ///
+    /// No directory can be made there, or the keeper does not start.
+    pub fn new(purpose: &str, parent: &Path) -> Result<Scratch> {
         let cannot = || format!("cannot make a directory in {}", parent.display());
         // The error of a missing parent would name a directory that nobody knows.
         fs::read_dir(parent).with_context(cannot)?;
@@ -59,7 +64,7 @@ impl Scratch {
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }
@@ -72,8 +77,19 @@ impl Drop for Scratch {
     }
 }
 
+/// Removes a directory when its owner is gone.
+#[derive(clap::Args, Debug)]
+pub struct KeeperArgs {
+    /// The directory.
+    pub dir: std::path::PathBuf,
+}
+
 /// Waits until nobody holds the directory any more and removes it.
-pub(crate) fn keep(args: &KeeperArgs) -> Result<Outcome> {
+///
+/// # Errors
+///
+/// It is none of those that [`Scratch`] makes.
+pub fn keep(args: &KeeperArgs) -> Result<Outcome> {
     let name = args.dir.file_name().unwrap_or_default().to_string_lossy();
     ensure!(name.starts_with(NAME_PREFIX), "{} is not ours to remove", args.dir.display());
     let _ = stdio::stdin().read(&mut [0]);

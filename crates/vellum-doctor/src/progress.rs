@@ -9,7 +9,7 @@ use vellum_bench::{Event, Progress};
 use vellum_command::output;
 
 /// A bar of `len` steps, drawn only when it is told to move: no thread runs behind it.
-pub(crate) fn bar(len: u64) -> ProgressBar {
+pub fn bar(len: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed:>4}{left}  {wide_msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -40,8 +40,8 @@ fn span(time: Duration) -> String {
 const LINE_PAUSE: Duration = Duration::from_secs(60);
 
 /// Shows a measurement: a step is a run of one way.
-#[derive(Default)]
-pub(crate) struct BenchBar {
+#[derive(Debug, Default)]
+pub struct BenchBar {
     /// Made when the number of steps is known, unless there is one for several suites.
     bar: Option<ProgressBar>,
     /// What it shows of the bar of several suites.
@@ -53,6 +53,7 @@ pub(crate) struct BenchBar {
 }
 
 /// A suite among others.
+#[derive(Debug)]
 struct Share {
     name: &'static str,
     /// Where it begins, and how long it is.
@@ -131,7 +132,8 @@ impl Drop for BenchBar {
 
 /// One bar for several suites. Their steps differ in length, so each has a share as long as it is
 /// expected to take, and the time left is about right.
-pub(crate) struct SuitesBar {
+#[derive(Debug)]
+pub struct SuitesBar {
     bar: ProgressBar,
     next: std::cell::Cell<u64>,
 }
@@ -141,12 +143,12 @@ const PARTS: u64 = 1000;
 
 impl SuitesBar {
     /// For suites that take so many seconds together.
-    pub(crate) fn new(seconds: u64) -> SuitesBar {
+    pub fn new(seconds: u64) -> SuitesBar {
         SuitesBar { bar: bar(seconds * PARTS), next: std::cell::Cell::new(0) }
     }
 
     /// What the next suite tells its progress to.
-    pub(crate) fn suite(&self, name: &'static str, seconds: u64) -> BenchBar {
+    pub fn suite(&self, name: &'static str, seconds: u64) -> BenchBar {
         let (from, len) = (self.next.get(), seconds * PARTS);
         self.next.set(from + len);
         let share = Some(Share { name, from, len });
@@ -154,12 +156,12 @@ impl SuitesBar {
     }
 
     /// Does something that prints while the bar is not to be seen.
-    pub(crate) fn hidden(&self, print: impl FnOnce()) {
+    pub fn hidden(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 
     /// All suites have run.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -1,0 +1,111 @@
+//! What `doctor` does.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use vellum_bench::doctor::{self, Config, Diagnosis, Program, Verdict};
+use vellum_command::outcome::{self, Outcome, Result};
+
+use crate::args::{CompareArgs, DoctorArgs, DoctorCommand};
+use crate::outputs::Outputs;
+use crate::progress::BenchBar;
+use crate::scratch::Scratch;
+
+const SECONDS: u32 = 60;
+const SECONDS_QUICK: u32 = 10;
+/// A record of a program of one's own, unless something else is asked for.
+const BYTES: u64 = 4096;
+
+/// What a diagnosis is written as.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Junit,
+    Html,
+}
+
+/// Does what the command line asks for.
+///
+/// # Errors
+///
+/// The directory or a file can't be used, or a program is not known.
+pub fn run(args: &DoctorArgs) -> Result<Outcome> {
+    if let Some(DoctorCommand::Compare(args)) = &args.command {
+        return compare(args);
+    }
+    let programs = programs(args)?;
+    let outputs = Outputs::of(&[
+        (Form::Json, &args.json),
+        (Form::Junit, &args.junit),
+        (Form::Html, &args.html),
+    ])?;
+    let scratch = Scratch::new("doctor", &args.dir)?;
+    let mut config = Config::new(scratch.path(), programs);
+    config.shown = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
+    config.time = time(args);
+    config.accepted.clone_from(&args.accept);
+    let diagnosis = doctor::run(&config, &mut BenchBar::default())?;
+    drop(scratch);
+    outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
+    Ok(judged(diagnosis.verdict()))
+}
+
+/// The exit code for errors of measurements.
+pub fn code(error: &anyhow::Error) -> Option<u8> {
+    let kind = error.downcast_ref::<vellum_bench::Error>()?.kind();
+    (kind == vellum_bench::ErrorKind::InvalidOption).then_some(outcome::USAGE)
+}
+
+/// Those that are named, and that of the options.
+fn programs(args: &DoctorArgs) -> Result<Vec<Program>> {
+    let mut programs = match (args.programs.as_slice(), args.p99) {
+        ([], None) => Program::all()?,
+        (names, _) => names.iter().map(|name| Program::named(name)).collect::<Result<_, _>>()?,
+    };
+    if let Some(p99) = args.p99 {
+        let bytes = args.bytes.unwrap_or(BYTES);
+        programs.push(Program::custom(args.rate, bytes, p99.as_secs_f64() * 1e3));
+    }
+    Ok(programs)
+}
+
+fn time(args: &DoctorArgs) -> Duration {
+    let seconds = match (args.quick, args.minutes, args.seconds) {
+        (true, _, _) => SECONDS_QUICK,
+        (_, Some(minutes), _) => minutes * 60,
+        (_, _, seconds) => seconds.unwrap_or(SECONDS),
+    };
+    Duration::from_secs(seconds.into())
+}
+
+fn written(diagnosis: &Diagnosis, form: Form) -> Result<String> {
+    match form {
+        Form::Json => Ok(diagnosis.to_json()?),
+        Form::Junit => Ok(diagnosis.to_junit()),
+        Form::Html => Ok(diagnosis.to_html()),
+    }
+}
+
+fn judged(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Good => Outcome::Good,
+        Verdict::Marginal => Outcome::Marginal,
+        Verdict::NotGoodEnough => Outcome::NotGoodEnough,
+    }
+}
+
+fn compare(args: &CompareArgs) -> Result<Outcome> {
+    let (before, after) = (saved(&args.before)?, saved(&args.after)?);
+    let outputs = Outputs::of(&[(Form::Json, &args.json)])?;
+    let names = [&args.before, &args.after].map(|path| path.display().to_string());
+    let compared = doctor::compare((&names[0], &before), (&names[1], &after))?;
+    outputs.write(&compared.text(), |_| Ok(compared.to_json()?))?;
+    Ok(if compared.is_worse() { Outcome::Marginal } else { Outcome::Good })
+}
+
+fn saved(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

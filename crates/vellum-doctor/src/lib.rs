@@ -1,0 +1,13 @@
+//! The command `doctor`, for `vellum` and for a program of its own, and what it shares with the
+//! measurements of `vellum`: files for results, progress, a directory that always goes.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+pub mod outputs;
+pub mod progress;
+pub mod scratch;
+
+pub use args::{CompareArgs, DoctorArgs, DoctorCommand};
+pub use command::{code, run};

@@ -1,0 +1,52 @@
+//! The program `vellum-doctor`: the command `vellum doctor`, alone in one file.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use vellum_command::outcome::{self, Outcome, Result};
+use vellum_command::{signals, stdio};
+use vellum_doctor::DoctorArgs;
+use vellum_doctor::scratch::{self, INTERNAL, KeeperArgs};
+
+/// The command line. What help says is the text of the command.
+#[derive(Debug, Parser)]
+#[command(name = "vellum-doctor", version, max_term_width = 100)]
+struct CommandLine {
+    #[command(flatten)]
+    doctor: DoctorArgs,
+}
+
+/// The command line of a process that this program starts for itself.
+#[derive(Debug, Parser)]
+struct Internal {
+    #[command(subcommand)]
+    command: InternalCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum InternalCommand {
+    Keeper(KeeperArgs),
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
+        let internal = Internal::parse_from(std::env::args_os().skip(1));
+        let InternalCommand::Keeper(args) = internal.command;
+        return ended(scratch::keep(&args));
+    }
+    match CommandLine::try_parse() {
+        Ok(line) => ended(run(&line.doctor)),
+        Err(error) => stdio::answer(&error),
+    }
+}
+
+fn run(args: &DoctorArgs) -> Result<Outcome> {
+    signals::end_first_process(&[])?;
+    vellum_doctor::run(args)
+}
+
+fn ended(result: Result<Outcome>) -> ExitCode {
+    outcome::exit_code("vellum-doctor", result, vellum_doctor::code)
+}

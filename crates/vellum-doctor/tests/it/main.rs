@@ -1,0 +1,6 @@
+//! The program, on disks of several kinds, for a second each. Names of causes are asserted, and no
+//! times.
+
+mod disks;
+mod results;
+mod support;
