@@ -528,9 +528,13 @@ int vellum_recovered(const vellum_log *log, vellum_recovery *recovery);
 // not yet survive a power cut: vellum_commit.
 //
 // Cost: two contended atomic operations and a copy; one pwrite for a record over 128 KiB. No
-// system call, no allocation and no lock else, but for preparing space now and then: an append
-// that gets on with the next file syncs zeros, and one that finds the stage full commits
-// (vellum_options.on_stage_full). Each takes as long as the device does, 5 to 25 ms as measured.
+// system call, no allocation and no lock else, but for preparing space: one append in each MiB
+// writes zeros for two or three MiB to the page cache. In a staged log that one also gets on with
+// the next file (2 MiB to the device, two syncs at the end; with records of 64 KiB and more all of
+// the file at once), and one that finds the stage full commits up to staged_segments_max segments
+// (vellum_options.on_stage_full). Each takes as long as the device does: the whole of a segment 5
+// to 25 ms as measured. A keeper or a committer of the process does both for records of up to 64
+// KiB, as long as it keeps up: no append syncs anything then, or writes to the device.
 int vellum_append(const vellum_log *log, const void *data, size_t len, uint64_t *lsn);
 
 // Appends one record given in `count` parts, one after the other; `lsn` may be NULL.
@@ -1010,7 +1014,8 @@ uint64_t vellum_checkpoint(const vellum_log *log);
 
 /* ---- Commits to poll for --------------------------------------------------------------------- */
 
-// A thread that commits for those who must not wait.
+// A thread that commits for those who must not wait. For appends of this process to a staged log
+// it also makes the next file, and commits when half a segment is not durable.
 //
 // From vellum_committer_start, until vellum_committer_stop. Any number of threads may use it at
 // once; in a forked child there is no such thread.
@@ -1121,7 +1126,8 @@ void vellum_checkpoint_event_close(vellum_checkpoint_event *event);
 
 /* ---- Files: going on, trimming, truncating, preparing ---------------------------------------- */
 
-// A thread that keeps files ready, so that no writer has to make one.
+// A thread that keeps files ready, so that no writer has to make one. In a staged log it also
+// commits when half a segment is not durable, so that no append finds the stage full.
 //
 // From vellum_keeper_start, until vellum_keeper_stop. In a forked child there is no such thread.
 typedef struct vellum_keeper vellum_keeper;

@@ -24,9 +24,13 @@ use crate::status::vellum_status::VELLUM_OK;
 /// not yet survive a power cut: vellum_commit.
 ///
 /// Cost: two contended atomic operations and a copy; one pwrite for a record over 128 KiB. No
-/// system call, no allocation and no lock else, but for preparing space now and then: an append
-/// that gets on with the next file syncs zeros, and one that finds the stage full commits
-/// (vellum_options.on_stage_full). Each takes as long as the device does, 5 to 25 ms as measured.
+/// system call, no allocation and no lock else, but for preparing space: one append in each MiB
+/// writes zeros for two or three MiB to the page cache. In a staged log that one also gets on with
+/// the next file (2 MiB to the device, two syncs at the end; with records of 64 KiB and more all of
+/// the file at once), and one that finds the stage full commits up to staged_segments_max segments
+/// (vellum_options.on_stage_full). Each takes as long as the device does: the whole of a segment 5
+/// to 25 ms as measured. A keeper or a committer of the process does both for records of up to 64
+/// KiB, as long as it keeps up: no append syncs anything then, or writes to the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_append(
     log: Option<&vellum_log>,

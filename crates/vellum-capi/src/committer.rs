@@ -10,7 +10,8 @@ use crate::boundary::{guard, guard_or, required};
 use crate::log::vellum_log;
 use crate::status::vellum_status::{VELLUM_OK, VELLUM_PENDING};
 
-/// A thread that commits for those who must not wait.
+/// A thread that commits for those who must not wait. For appends of this process to a staged log
+/// it also makes the next file, and commits when half a segment is not durable.
 ///
 /// From vellum_committer_start, until vellum_committer_stop. Any number of threads may use it at
 /// once; in a forked child there is no such thread.

@@ -121,7 +121,8 @@ pub extern "C" fn vellum_release_prepared(
     })
 }
 
-/// A thread that keeps files ready, so that no writer has to make one.
+/// A thread that keeps files ready, so that no writer has to make one. In a staged log it also
+/// commits when half a segment is not durable, so that no append finds the stage full.
 ///
 /// From vellum_keeper_start, until vellum_keeper_stop. In a forked child there is no such thread.
 pub struct vellum_keeper {

@@ -114,11 +114,12 @@ impl Preparer<'_> {
     /// Gets on with the file of the next segment until zeros are written in `len` bytes of it, in a
     /// log whose segments are written all over: the rest takes less time when it is needed. Where
     /// little space is left, none is taken before that, and what was is given back.
-    pub(crate) fn begin(&self, len: u64) -> Result<()> {
+    /// Returns whether there is such work.
+    pub(crate) fn begin(&self, len: u64) -> Result<bool> {
         let preparation = self.preparation();
         let is_long_work = self.is_synced() && preparation.writes_zeros;
         if !is_long_work || (preparation.recycles && self.spare()?.is_some()) {
-            return Ok(());
+            return Ok(false);
         }
         let file_len = self.geometry.layout.file_header_len() + self.room;
         let len = len.next_multiple_of(CAPACITY_UNIT_BYTES).min(file_len);
@@ -137,7 +138,7 @@ impl Preparer<'_> {
         if begun.is_err() {
             let _ = self.dir.unlink(&unfinished);
         }
-        begun
+        begun.map(|()| true)
     }
 
     /// What was begun of the next segment.

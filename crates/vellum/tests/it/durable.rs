@@ -11,6 +11,7 @@ mod damage;
 mod failed_syncs;
 mod following;
 mod half_done;
+mod helping;
 mod identity;
 mod long;
 mod paths;

@@ -33,6 +33,9 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Segments that trimmed ones are turned into ahead of the one being written.
 const SEGMENTS_AHEAD: u64 = 4;
 
+/// Zeros of a segment that are written in one go while nobody needs it yet.
+const PIECE_BYTES: u64 = 2 << 20;
+
 /// A reservation, and where in it the caller's bytes go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
@@ -67,8 +70,9 @@ impl Append<'_> {
             *made = u64::from(segments > 0 && TextSpace::of(&prepare).make_next()?);
             return Ok(());
         }
+        let mut begun = 0;
         loop {
-            // Segment by segment, so that writers who need the lock do not wait for all of them.
+            // Piece by piece, so that writers who need the lock do not wait for all of it.
             let prepare = writer.lock_prepare()?;
             self.core.check_words()?;
             let wanted = segments.saturating_mul(self.core.capacity());
@@ -77,6 +81,13 @@ impl Append<'_> {
             if allocated >= wanted.min(Lsn::MAX.get() - self.core.capacity()) {
                 return Ok(());
             }
+            begun += PIECE_BYTES;
+            if begun < self.core.capacity()
+                && self.core.preparer().begin(begun).is_ok_and(|is_work| is_work)
+            {
+                continue;
+            }
+            begun = 0;
             layout::allocate_to(&prepare, Lsn::new(allocated + 1), 0)?;
             *made += 1;
             if space::goes_in_steps(self.core) {

@@ -6,9 +6,9 @@
 use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use rustix::io;
 
@@ -78,7 +78,6 @@ struct Waiter {
 struct Queue {
     core: Arc<Core>,
     waiting: Mutex<Waiting>,
-    news: Condvar,
     /// For a program that waits for all of them by one descriptor; made for who asks for it.
     event: OnceLock<Event>,
     /// The newest that [`Committer::take`] has not told.
@@ -97,11 +96,10 @@ impl Committer {
         let queue = Arc::new(Queue {
             core,
             waiting: Mutex::default(),
-            news: Condvar::new(),
             event: OnceLock::new(),
             failure: Mutex::default(),
         });
-        let thread = std::thread::Builder::new().name("vellum-commit".into()).spawn({
+        let thread = thread::Builder::new().name("vellum-commit".into()).spawn({
             let queue = Arc::clone(&queue);
             move || queue.serve()
         });
@@ -109,6 +107,7 @@ impl Committer {
             let errno = io::Errno::from_io_error(&error).unwrap_or(io::Errno::AGAIN);
             Error::os(errno, "start a thread for commits of", &queue.core.dir)
         })?;
+        queue.core.attachment()?.helpers.add(thread.thread());
         Ok(Committer { queue, thread: Some(thread), pid: std::process::id() })
     }
 
@@ -129,7 +128,7 @@ impl Committer {
         let (waiter, event, failure) = Default::default();
         let request = Arc::new(Request { end, waiter, event, failure });
         self.queue.lock().requests.push(Arc::clone(&request));
-        self.queue.news.notify_one();
+        self.thread.as_ref().into_iter().for_each(|thread| thread.thread().unpark());
         Ok(Completion { core, request })
     }
 
@@ -205,8 +204,8 @@ impl Drop for Committer {
             return;
         }
         self.queue.lock().is_closed = true;
-        self.queue.news.notify_one();
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             // It does not panic; if it did, the requests are lost and their owners told nothing.
             let _ = thread.join();
         }
@@ -241,19 +240,35 @@ impl Queue {
                 self.event.get().into_iter().for_each(Event::set);
             }
         }
+        if let Ok(attachment) = self.core.attachment() {
+            attachment.helpers.leave();
+        }
+    }
+
+    /// Does what appends have asked for.
+    fn help(&self) {
+        match Commit::of(&self.core).help() {
+            Ok(None) => return,
+            Ok(Some(_)) => {}
+            Err(error) => *self.failure() = Some(error),
+        }
+        self.event.get().into_iter().for_each(Event::set);
     }
 
     /// All requests there are, waiting for one; `None` when there will be no more.
     fn next(&self) -> Option<Vec<Arc<Request>>> {
-        let mut waiting = self.lock();
         loop {
+            self.help();
+            // Behind that: what wakes this thread from now on lets it not sleep.
+            let mut waiting = self.lock();
             if !waiting.requests.is_empty() {
                 return Some(std::mem::take(&mut waiting.requests));
             }
             if waiting.is_closed {
                 return None;
             }
-            waiting = self.news.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            drop(waiting);
+            thread::park();
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod committer;
 pub(crate) mod device;
 pub(crate) mod durable;
 pub(crate) mod group;
+pub(crate) mod help;
 pub(crate) mod record;
 pub(crate) mod trigger;
 pub(crate) mod waiting;

@@ -32,10 +32,19 @@ impl Log {
     /// # Cost
     ///
     /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
-    /// `pwrite`. Every [`prefault_bytes`](crate::Tuning::prefault_bytes) one of the writers
-    /// prepares the next window, every segment the next file. The latter syncs zeros, and where
-    /// the stage is full an append commits ([`on_stage_full`](crate::Tuning::on_stage_full)):
-    /// each takes as long as the device does, 5 to 25 ms as measured.
+    /// `pwrite`. Every [`prefault_bytes`](crate::Tuning::prefault_bytes) one of the writers writes
+    /// zeros for the next two or three windows to the page cache.
+    ///
+    /// In a [staged](crate::Fill::Staged) log it then also gets on with the next segment: 2 MiB to
+    /// the device for each MiB of records, and two syncs at the end. Records of 64 KiB and more
+    /// have the next segment written and synced by one append. Where the stage is full an append
+    /// commits up to [`staged_segments_max`](crate::Tuning::staged_segments_max) segments, or
+    /// fails ([`on_stage_full`](crate::Tuning::on_stage_full)). Each takes as long as the device
+    /// does: the whole of a segment 5 to 25 ms as measured.
+    ///
+    /// A [keeper](Log::keep_prepared) or a [committer](Log::committer) of this process does both
+    /// for records of up to 64 KiB, as long as it keeps up: no append syncs anything then, or
+    /// writes to the device.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
         Append::of(&self.core).append(&[record])

@@ -96,6 +96,10 @@ impl Log {
     /// A thread that commits for those who must not wait: futures to await, or file descriptors to
     /// poll.
     ///
+    /// For appends of this process to a [staged](crate::Fill::Staged) log it also makes the next
+    /// segment, and commits when half a segment is not durable. So no append waits for the device
+    /// while it keeps up.
+    ///
     /// # Errors
     ///
     /// [`ReadOnly`](crate::ErrorKind::ReadOnly), and [`Io`](crate::ErrorKind::Io) where no thread

@@ -162,7 +162,9 @@ impl Log {
         spare_segments::release(&self.core, u64::MAX)
     }
 
-    /// A thread that keeps `segments` segments ready, until it is dropped.
+    /// A thread that keeps `segments` segments ready, until it is dropped. In a
+    /// [staged](crate::Fill::Staged) log it also commits when half a segment is not durable, so
+    /// that no append finds the stage full while it keeps up.
     ///
     /// # Errors
     ///

@@ -176,7 +176,7 @@ impl RoomMaker<'_> {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.
-        poison::heed_sync(core, core.preparer().begin(2 * share))
+        poison::heed_sync(core, core.preparer().begin(2 * share).map(drop))
     }
 
     /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a

@@ -20,6 +20,7 @@ use rustix::io;
 
 use crate::error::OsResult;
 use crate::log::state::gate::Gate;
+use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::watch::Glance;
 use crate::segment::file::Segment;
@@ -62,6 +63,7 @@ pub(crate) struct Attachment {
     pub(crate) given_up: AtomicU64,
     /// Segments that were used last, newest at the end.
     pub(crate) segments: Mutex<Vec<Arc<Segment>>>,
+    pub(crate) helpers: Helpers,
 }
 
 /// What a thread needs to append, taken for the length of one append.
@@ -203,6 +205,7 @@ impl Attachment {
             back_off_until: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
             segments: Mutex::default(),
+            helpers: Helpers::default(),
         })
     }
 

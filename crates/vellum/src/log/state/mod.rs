@@ -6,6 +6,7 @@ pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod extent;
 pub(crate) mod gate;
+pub(crate) mod helpers;
 pub(crate) mod holds;
 pub(crate) mod identity;
 pub(crate) mod named;

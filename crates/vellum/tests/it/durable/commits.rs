@@ -334,7 +334,8 @@ fn a_committer_tells_by_descriptors_when_records_are_durable() {
         completion.outcome().unwrap().unwrap();
     }
     let commits = log.stat().unwrap().commits;
-    assert_eq!(commits.commits, 50, "those of a group count each: {commits:?}");
+    // And those that the thread has made because half a segment was not durable.
+    assert!(commits.commits >= 50, "those of a group count each: {commits:?}");
     assert_eq!(committer.submit(log.tail()).unwrap_err().kind(), ErrorKind::OutOfRange);
     drop(committer);
     let copy = after_power_cut(&place(&dir));
