@@ -1,11 +1,12 @@
 //! The ways that commit groups take to the device, and where the choice is kept.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use vellum::stat::PathOrigin;
-use vellum::{CommitPath, ErrorKind, Layout, Log, Lsn, Options, Tuning};
+use vellum::{CommitPath, ErrorKind, Fill, Layout, Log, Lsn, OnStageFull, Options, Tuning};
 
-use crate::support::{assert_sound, copy_log, payload, payloads, place};
+use crate::support::{assert_sound, copy_log, payload, payloads, place, read_all, segment_files};
 
 fn path(text: &str) -> CommitPath {
     text.parse().unwrap()
@@ -13,6 +14,10 @@ fn path(text: &str) -> CommitPath {
 
 fn origin(log: &Log) -> PathOrigin {
     log.stat().unwrap().commit_path.unwrap().origin
+}
+
+fn inode(file: &std::path::Path) -> u64 {
+    fs::metadata(file).unwrap().ino()
 }
 
 /// What a power cut leaves of a log with nothing in flight: the segments.
@@ -78,6 +83,47 @@ fn processes_with_blocks_of_both_sizes_lose_nothing_of_each_other() {
     });
     let found = payloads(&after_a_power_cut(&place(&dir), "copy"));
     assert_eq!((found.len(), found), (400, payloads(&logs[0])));
+}
+
+/// A program that changes its mind while it runs, as a server does whose options can be set.
+#[test]
+fn all_but_the_way_to_fill_may_be_changed_by_opening_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Tuning::new().segment_capacity_bytes(64 << 10).commit_path(path("dsync/4096/2"));
+    let log = Options::wal().tuning(first).open(place(&dir)).unwrap();
+    let append = |log: &Log, seed| log.append(&payload(Layout::Framed, seed, 700)).unwrap();
+    // When the log commits is a matter of calls: each record, now and then, or never.
+    log.commit(append(&log, 0)).unwrap();
+    append(&log, 1);
+    assert!(log.durable() < log.published());
+    log.sync().unwrap();
+    append(&log, 2);
+    let segments = || segment_files(&place(&dir)).iter().map(|it| inode(it)).collect::<Vec<_>>();
+    let (kept, files) = (read_all(&log), segments());
+    log.close().unwrap();
+
+    let second = Tuning::new()
+        .commit_path(path("fdatasync/512/1"))
+        .staged_segments_max(8)
+        .on_stage_full(OnStageFull::Error)
+        .spare_segments_max(0)
+        .checkpoint_after_bytes(1000);
+    let log = Options::wal().tuning(second).exclusive(false).open(place(&dir)).unwrap();
+    assert_eq!(log.stat().unwrap().commit_path.unwrap().path, path("fdatasync/512/1"));
+    assert_eq!((read_all(&log), segments()), (kept.clone(), files), "nothing was copied");
+    log.commit(append(&log, 3)).unwrap();
+    assert!(log.checkpoint().is_due());
+    log.close().unwrap();
+
+    for fill in [Fill::Mapped, Fill::Pwrite] {
+        let options = Options::default().tuning(Tuning::new().fill(fill));
+        let error = options.open(place(&dir)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption, "{error}");
+    }
+    // A kind of log is for new ones: this one stays as it is.
+    let log = Options::events().open(place(&dir)).unwrap();
+    assert_eq!(log.stat().unwrap().fill, Fill::Staged);
+    assert_eq!(read_all(&log).len(), kept.len() + 1);
 }
 
 #[test]
