@@ -58,6 +58,8 @@ func TestTheProgramsOfThePageRun(t *testing.T) {
 	if !strings.Contains(printed, ": an order\n") || !strings.Contains(printed, "durable at ") {
 		t.Fatal(printed)
 	}
+	_, printed = runProgram(t, programs["outbox"], 2)
+	want(t, printed, "a message\n")
 	dir, _ := runProgram(t, programs["app.log"], 1)
 	text, err := os.ReadFile(filepath.Join(dir, "app.log"))
 	must(t, err)

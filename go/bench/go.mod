@@ -1,7 +1,12 @@
 module vellum/bench
 
-go 1.24
+go 1.25.0
 
-require vellum v0.0.0
+require (
+	go.etcd.io/bbolt v1.5.0
+	vellum v0.0.0
+)
+
+require golang.org/x/sys v0.45.0 // indirect
 
 replace vellum => ../

@@ -1,0 +1,577 @@
+package vellumqueue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+	"time"
+
+	"vellum"
+)
+
+// ErrFull is returned by [Queue.Put] where the queue has [MaxBytes] and is to [Fail].
+var ErrFull = errors.New("vellumqueue: the queue is full")
+
+// ErrLeaseLost is returned where a message is not its holder's any more: its lease has ended, it was
+// acknowledged or given back before, or [DropOldest] has removed it.
+var ErrLeaseLost = errors.New("vellumqueue: the message is not held any more")
+
+// ErrEmpty is returned by [Queue.TryGet] where there is nothing to do.
+var ErrEmpty = errors.New("vellumqueue: no message is ready")
+
+// tag marks logs of queues.
+const tag = 0x6575_6575_716d_6c76
+
+// cursorName is the cursor of the log that is at the oldest message that was not acknowledged.
+const cursorName = "queue"
+
+// recordBytes is what the log takes for a record besides its bytes, at most.
+const recordBytes = 40
+
+// fullPause is how often a full disk is tried again.
+const fullPause = 50 * time.Millisecond
+
+// Queue is an open queue. Any number of goroutines may use it at once. One process has it open at a
+// time.
+type Queue struct {
+	options options
+	log     *vellum.Log
+	cursor  *vellum.Cursor
+	buffers sync.Pool
+
+	// saving is held for reading where a record is appended together with what it changes in
+	// memory, so that a state that is saved is that of its place in the log.
+	saving sync.RWMutex
+	saves  sync.Mutex // one goroutine saves at a time
+	save   chan struct{}
+
+	front  sync.Mutex // the reader of messages that nobody has got yet
+	reader *vellum.Reader
+
+	mu      sync.Mutex
+	flight  flight
+	end     vellum.LSN // behind the last record that was appended here
+	claimed uint64     // bytes of messages that are on their way into the log
+	saved   savedAt
+	stats   Stats
+	closed  bool
+
+	wake    chan struct{} // holds a value where a message may be ready
+	space   chan struct{} // holds a value where there may be space
+	closing chan struct{}
+	keeper  sync.WaitGroup
+
+	whenAcked func() // for tests: between the log and memory
+}
+
+// savedAt is where a state was saved last.
+type savedAt struct {
+	at, floor vellum.LSN
+	acks      int // since then
+}
+
+// Stats is what a queue has and did.
+type Stats struct {
+	// Len is how many messages were not acknowledged.
+	Len uint64
+	// Bytes is what the log takes from the oldest of them on.
+	Bytes uint64
+	// InFlight is how many of them are in memory; Ready of those were given back.
+	InFlight, Ready int
+	// Dropped is how many messages were dropped since the queue was opened.
+	Dropped uint64
+}
+
+// Open opens or creates the queue in the directory path.
+//
+// Errors: as [vellum.Open]; [vellum.ErrInUse] where the queue is open already, here or in another
+// process; [vellum.ErrInvalidOption] where the log is not a queue's.
+//
+// Cost: that of the log, and reading what was appended since the state was saved last: four segments
+// at most.
+func Open(path string, opts ...Option) (*Queue, error) {
+	q := &Queue{
+		options: options{lease: 30 * time.Second, maxInFlight: 1000},
+		save:    make(chan struct{}, 1),
+		wake:    make(chan struct{}, 1),
+		space:   make(chan struct{}, 1),
+		closing: make(chan struct{}),
+	}
+	for _, option := range opts {
+		option(&q.options)
+	}
+	q.options.maxInFlight = max(q.options.maxInFlight, 1)
+	q.buffers.New = func() any { return new([]byte) }
+	shape := []vellum.Option{
+		vellum.WAL(), vellum.ApplicationTag(tag), vellum.SpareSegmentsMax(2),
+	}
+	if q.options.maxBytes > 0 {
+		shape = append(shape, vellum.SegmentBytes(q.options.segmentBytes()))
+	}
+	log, err := vellum.Open(path, append(shape, q.options.log...)...)
+	if err != nil {
+		return nil, err
+	}
+	q.log = log
+	if err := q.recover(); err != nil {
+		_ = log.Close()
+		return nil, err
+	}
+	q.keeper.Add(1)
+	go q.keep()
+	return q, nil
+}
+
+// Close closes the queue. Calls that wait return [vellum.ErrClosed]. Messages that were not
+// acknowledged come again when the queue is opened.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return nil
+	}
+	q.closed = true
+	q.flight.stop()
+	q.mu.Unlock()
+	close(q.closing)
+	q.keeper.Wait()
+	err := q.saveState()
+	q.front.Lock()
+	_ = q.reader.Close()
+	q.front.Unlock()
+	if closed := q.log.Close(); closed != nil {
+		err = closed
+	}
+	return err
+}
+
+// Stats tells what the queue has.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	stats := q.stats
+	stats.Bytes = q.bytes()
+	stats.InFlight, stats.Ready = len(q.flight.entries), q.flight.ready.Len()
+	return stats
+}
+
+// bytes is what the log takes from the oldest message on. The caller holds mu.
+func (q *Queue) bytes() uint64 { return uint64(q.end - min(q.flight.floor(), q.end)) }
+
+// Put puts a message at the end of the queue; its data is copied. On return it survives a power cut,
+// or, with [PutAtOnce], the death of the process.
+//
+// Errors: [ErrFull]; [vellum.ErrNoSpace] where the disk is full; [vellum.ErrTooLarge] for a message
+// of more than [MaxBytes], or of more than 4 GiB - 1; that of ctx, which ends each wait: the message
+// may be in the queue then, if Put waited for the device. Otherwise as [vellum.Log.AppendDurable].
+//
+// Cost: a copy and an append, and about one write of the device, which all share who wait at the same
+// time.
+func (q *Queue) Put(ctx context.Context, data []byte) error {
+	return q.PutKeyed(ctx, "", data)
+}
+
+// PutKeyed is as [Queue.Put]. Messages of one key come one after the other: the next one when the one
+// before was acknowledged. The key "" is none.
+func (q *Queue) PutKeyed(ctx context.Context, key string, data []byte) error {
+	buffer := q.buffers.Get().(*[]byte)
+	defer q.buffers.Put(buffer)
+	*buffer = appendMessage((*buffer)[:0], key, data)
+	record := *buffer
+	if cap(record) > 1<<20 {
+		*buffer = nil
+	}
+	return q.put(ctx, uint64(len(record))+recordBytes, 1, func() (vellum.LSN, error) {
+		return q.log.Append(ctx, record)
+	})
+}
+
+// PutAll puts several messages, all or none, one after the other with nothing between. Otherwise as
+// [Queue.Put].
+func (q *Queue) PutAll(ctx context.Context, messages ...[]byte) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	var record []byte
+	need := uint64(0)
+	for _, data := range messages {
+		need += uint64(len(data)) + recordBytes + 2
+	}
+	return q.put(ctx, need, len(messages), func() (vellum.LSN, error) {
+		batch := q.log.NewBatch()
+		for _, data := range messages {
+			record = appendMessage(record[:0], "", data)
+			batch.Push(record)
+		}
+		lsns, err := batch.AppendEach(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return lsns[len(lsns)-1], nil
+	})
+}
+
+// put appends messages when there is space for them.
+func (q *Queue) put(ctx context.Context, need uint64, count int, add func() (vellum.LSN, error)) error {
+	for {
+		if err := q.claim(ctx, need); err != nil {
+			return err
+		}
+		lsn, err := q.append(need, func() (vellum.LSN, error) {
+			lsn, err := add()
+			if err == nil {
+				q.mu.Lock()
+				q.stats.Len += uint64(count)
+				q.mu.Unlock()
+			}
+			return lsn, err
+		})
+		if errors.Is(err, vellum.ErrNoSpace) && q.options.whenFull == Block {
+			if err = q.waitForSpace(ctx, fullPause); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		ring(q.wake)
+		if q.options.putAtOnce {
+			return nil
+		}
+		return q.log.Commit(ctx, lsn)
+	}
+}
+
+// append makes a record of the log, and counts its bytes. Those were claimed.
+func (q *Queue) append(need uint64, add func() (vellum.LSN, error)) (vellum.LSN, error) {
+	q.saving.RLock()
+	defer q.saving.RUnlock()
+	lsn, err := add()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.claimed -= need
+	if err == nil {
+		q.end = max(q.end, lsn+vellum.LSN(need))
+		q.look()
+	}
+	return lsn, err
+}
+
+// claim has space for a message, or makes it.
+func (q *Queue) claim(ctx context.Context, need uint64) error {
+	limit := q.options.maxBytes
+	if limit > 0 && need > limit {
+		return fmt.Errorf("vellumqueue: a message of %d bytes, where the queue may take %d: %w",
+			need, limit, vellum.ErrTooLarge)
+	}
+	hasPassed := false
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return vellum.ErrClosed
+		}
+		isEmpty := q.stats.Len == 0 && q.claimed == 0
+		fits := limit == 0 || q.bytes()+q.claimed+need <= limit
+		if fits || isEmpty && hasPassed {
+			q.claimed += need
+			q.mu.Unlock()
+			// Another one may fit too.
+			ring(q.space)
+			return nil
+		}
+		q.mu.Unlock()
+		if isEmpty {
+			// What is left is acknowledgements.
+			if err := q.passAcks(); err != nil {
+				return err
+			}
+			hasPassed = true
+			continue
+		}
+		switch q.options.whenFull {
+		case DropOldest:
+			if err := q.dropOldest(); err != nil {
+				return err
+			}
+		case Block:
+			if err := q.waitForSpace(ctx, 0); err != nil {
+				return err
+			}
+		default:
+			return ErrFull
+		}
+	}
+}
+
+// waitForSpace waits until there may be space; no longer than a pause, where there is one.
+func (q *Queue) waitForSpace(ctx context.Context, pause time.Duration) error {
+	var later <-chan time.Time
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		later = timer.C
+	}
+	select {
+	case <-q.space:
+	case <-later:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-q.closing:
+		return vellum.ErrClosed
+	}
+	return nil
+}
+
+// Get waits for a message, which then belongs to the caller until its lease ends. It is to be
+// acknowledged or given back.
+//
+// Errors: that of ctx; [vellum.ErrClosed]; [vellum.ErrCorrupt] and [vellum.ErrIO] where the log
+// cannot be read.
+func (q *Queue) Get(ctx context.Context) (*Message, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		message, err := q.TryGet()
+		if err != ErrEmpty {
+			return message, err
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-q.closing:
+			return nil, vellum.ErrClosed
+		}
+	}
+}
+
+// TryGet is as [Queue.Get], and does not wait: [ErrEmpty] where no message is ready.
+func (q *Queue) TryGet() (*Message, error) {
+	message, err := q.again()
+	if err == ErrEmpty {
+		message, err = q.next()
+	}
+	if err == nil {
+		// There may be more, for another one who waits.
+		ring(q.wake)
+	}
+	return message, err
+}
+
+// Messages yields messages until ctx ends or the queue is closed. An error comes as the last item.
+func (q *Queue) Messages(ctx context.Context) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		for {
+			message, err := q.Get(ctx)
+			if ctx.Err() != nil && err != nil || errors.Is(err, vellum.ErrClosed) {
+				return
+			}
+			if !yield(message, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// again gives out a message that was given out before.
+func (q *Queue) again() (*Message, error) {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return nil, vellum.ErrClosed
+	}
+	e := q.flight.popReady(q.options.inOrder)
+	if e == nil {
+		q.mu.Unlock()
+		return nil, ErrEmpty
+	}
+	message := q.lend(e)
+	q.mu.Unlock()
+	record, err := q.log.ReadAt(e.lsn, nil)
+	if err == nil {
+		_, message.Data, err = parseMessage(record)
+	}
+	if err != nil {
+		_ = message.Nack(0)
+		return nil, err
+	}
+	return message, nil
+}
+
+// lend gives a message out. The caller holds mu.
+func (q *Queue) lend(e *entry) *Message {
+	q.flight.leases++
+	e.lease = q.flight.leases
+	e.attempts++
+	q.after(e, q.options.lease)
+	return &Message{LSN: e.lsn, Key: e.key, Attempt: e.attempts, queue: q, lease: e.lease}
+}
+
+// after has a message come again after a time, where it is not 0 or less. The caller holds mu.
+func (q *Queue) after(e *entry, delay time.Duration) {
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
+	if delay > 0 {
+		lsn, lease := e.lsn, e.lease
+		e.timer = time.AfterFunc(delay, func() { q.expire(lsn, lease) })
+	}
+}
+
+// expire makes a message ready again where it still has this lease.
+func (q *Queue) expire(lsn vellum.LSN, lease uint64) {
+	q.mu.Lock()
+	e := q.flight.entries[lsn]
+	isOver := e != nil && e.lease == lease && !q.closed
+	if isOver {
+		e.lease = 0
+		// One that is being acknowledged comes again only if that fails.
+		if !e.isAcking {
+			q.flight.makeReady(e)
+		}
+	}
+	q.mu.Unlock()
+	if isOver {
+		ring(q.wake)
+	}
+}
+
+// next gives out the first message that nobody has got yet and whose turn it is.
+func (q *Queue) next() (*Message, error) {
+	q.front.Lock()
+	defer q.front.Unlock()
+	for {
+		q.mu.Lock()
+		isFull, isClosed := len(q.flight.entries) >= q.options.maxInFlight, q.closed
+		isBehind := q.options.inOrder && len(q.flight.entries) > 0
+		q.mu.Unlock()
+		if isClosed {
+			return nil, vellum.ErrClosed
+		} else if isFull || isBehind {
+			return nil, ErrEmpty
+		}
+		message, err := q.read()
+		if message != nil || err != nil {
+			return message, err
+		}
+	}
+}
+
+// read reads one record; a message whose turn it is, is given out. The caller holds front.
+func (q *Queue) read() (*Message, error) {
+	record, err := q.reader.Next()
+	if err == io.EOF {
+		return nil, ErrEmpty
+	} else if err != nil {
+		return nil, err
+	}
+	var key string
+	var data []byte
+	isOne := isMessageOf(record)
+	if isOne {
+		if key, data, err = parseMessage(record.Data); err != nil {
+			return nil, err
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.flight.front = record.Next
+	if !isOne {
+		return nil, nil
+	}
+	if q.flight.acked.remove(record.LSN) {
+		return nil, nil
+	}
+	e := q.flight.add(record.LSN, key)
+	if e.isHeld {
+		return nil, nil
+	}
+	message := q.lend(e)
+	message.Data = bytes.Clone(data)
+	return message, nil
+}
+
+// passAcks goes on at the front as long as there is no message.
+func (q *Queue) passAcks() error {
+	q.front.Lock()
+	defer q.front.Unlock()
+	for {
+		record, err := q.reader.Next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		q.mu.Lock()
+		isOne := isMessageOf(record) && !q.flight.acked.remove(record.LSN)
+		if !isOne {
+			q.flight.front = record.Next
+		}
+		q.mu.Unlock()
+		if isOne {
+			return q.reader.Seek(record.LSN)
+		}
+	}
+}
+
+func isMessageOf(record vellum.Record) bool {
+	return len(record.Data) > 0 && record.Data[0] == isMessage
+}
+
+// dropOldest removes the oldest message, whoever has it.
+func (q *Queue) dropOldest() error {
+	q.mu.Lock()
+	if oldest, ok := q.flight.oldest(); ok {
+		q.forget(oldest)
+		q.stats.Dropped++
+		q.look()
+		q.mu.Unlock()
+		return q.keepUp()
+	}
+	q.mu.Unlock()
+	q.front.Lock()
+	defer q.front.Unlock()
+	for {
+		record, err := q.reader.Next()
+		if err == io.EOF {
+			// Another one got it meanwhile.
+			return nil
+		} else if err != nil {
+			return err
+		}
+		isOne := isMessageOf(record)
+		q.mu.Lock()
+		q.flight.front = record.Next
+		isDropped := isOne && !q.flight.acked.remove(record.LSN)
+		if isDropped {
+			q.stats.Len--
+			q.stats.Dropped++
+		}
+		q.look()
+		q.mu.Unlock()
+		if isDropped {
+			return q.keepUp()
+		}
+	}
+}
+
+// forget takes a message out of memory, and lets the next one of its key come. The caller holds mu.
+func (q *Queue) forget(lsn vellum.LSN) {
+	q.flight.remove(lsn)
+	q.stats.Len--
+}
+
+// ring leaves a value for one who waits.
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
