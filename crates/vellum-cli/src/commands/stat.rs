@@ -35,7 +35,7 @@ use logs::{Found, Logs, State};
 const NAME_WIDTH: usize = 15;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
-    let mut logs = Logs::new(&args.logs, args.watch);
+    let mut logs = Logs::new(args);
     let found = logs.look();
     let show = Show { args, is_one: is_one(&args.logs, &found) };
     if args.positions && !show.is_one {

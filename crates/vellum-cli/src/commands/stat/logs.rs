@@ -12,6 +12,7 @@ use vellum::internal::{log_directory, log_link};
 use vellum::stat::{Metrics, Stat};
 
 use super::rates::Rates;
+use crate::args::StatArgs;
 use crate::commands::open::{is_missing, open_to_read};
 
 /// How many logs stay open from one look to the next: each takes descriptors.
@@ -22,6 +23,7 @@ pub(super) struct Logs {
     named: Vec<PathBuf>,
     /// How many of them stay open.
     open_max: usize,
+    has_metrics: bool,
     known: BTreeMap<PathBuf, Known>,
 }
 
@@ -43,7 +45,8 @@ pub(super) struct Found {
 /// A log at a moment.
 pub(super) struct State {
     pub(super) stat: Stat,
-    pub(super) metrics: Metrics,
+    /// Where they were asked for.
+    pub(super) metrics: Option<Metrics>,
     pub(super) disk_bytes: u64,
     /// Whether there is no space left where it is.
     pub(super) is_disk_full: bool,
@@ -52,10 +55,12 @@ pub(super) struct State {
 }
 
 impl Logs {
-    /// The logs with these names; some stay open if there will be a second look.
-    pub(super) fn new(named: &[PathBuf], is_watched: bool) -> Logs {
-        let open_max = if is_watched { OPEN_MAX } else { 0 };
-        Logs { named: named.to_vec(), open_max, known: BTreeMap::new() }
+    /// The logs that are named; some stay open if there will be a second look.
+    pub(super) fn new(args: &StatArgs) -> Logs {
+        let StatArgs { logs, watch, prometheus, .. } = args;
+        let open_max = if *watch { OPEN_MAX } else { 0 };
+        let (named, known) = (logs.clone(), BTreeMap::new());
+        Logs { named, open_max, has_metrics: *prometheus, known }
     }
 
     /// Looks at all of them, in the order of the command line, and by name below a directory.
@@ -95,7 +100,8 @@ impl Logs {
         let log = log.map_or_else(|| open_to_read(path), Ok)?;
         let (stat, at) = (log.stat()?, Instant::now());
         let rates = before.map(|(before, since)| Rates::between(&before, &stat, at - since));
-        let (metrics, disk_bytes) = (log.metrics(), disk_bytes(&log_directory(path)));
+        let metrics = self.has_metrics.then(|| log.metrics());
+        let disk_bytes = disk_bytes(&log_directory(path));
         let open = self.known.values().filter(|known| known.log.is_some()).count();
         let log = Some(log).filter(|_| open < self.open_max);
         self.known.insert(path.into(), Known { directory, log, before: stat.clone(), at });

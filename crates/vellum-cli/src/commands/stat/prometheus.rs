@@ -17,8 +17,8 @@ pub(super) fn text(found: &[Found]) -> anyhow::Result<String> {
         page.log = path.display().to_string();
         let help = "1 if the log can be looked at";
         page.level("readable", help, f64::from(state.is_ok()));
-        if let Ok(state) = state {
-            page.log(state);
+        if let Ok(state @ State { metrics: Some(metrics), .. }) = state {
+            page.log(state, metrics);
         }
     }
     Ok(TextEncoder::new().encode_to_string(&page.families)?)
@@ -30,7 +30,7 @@ struct Page {
 }
 
 impl Page {
-    fn log(&mut self, State { stat, metrics, disk_bytes, .. }: &State) {
+    fn log(&mut self, State { stat, disk_bytes, .. }: &State, metrics: &Metrics) {
         self.positions(metrics);
         let help = "Bytes of log that a power cut may take";
         self.level("unsynced_bytes", help, stat.unsynced_bytes as f64);
