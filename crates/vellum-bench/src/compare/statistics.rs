@@ -15,6 +15,8 @@
 //! Both see only how rounds differ within a run. What changed on the machine between two runs is a
 //! difference to them.
 
+use fastrand::Rng;
+
 /// How often chance may be taken for a difference.
 pub(super) const ALPHA: f64 = crate::faster::LEVEL;
 
@@ -106,11 +108,17 @@ pub(super) fn chances(figures: &[Figure]) -> Vec<f64> {
     let mut deals: Vec<(usize, usize, usize)> = figures.iter().map(|figure| figure.deal).collect();
     deals.sort_unstable();
     deals.dedup();
-    let mut random = Random(0x5eed);
+    // The same in each run.
+    let mut random = Rng::with_seed(0x5eed);
+    let mut shuffled = |count: usize| {
+        let mut order = order(count);
+        random.shuffle(&mut order);
+        order
+    };
     let mut reached = vec![1_usize; figures.len()];
     for _ in 0..DEALS {
         let orders: Vec<Vec<usize>> =
-            deals.iter().map(|(_, before, after)| random.shuffled(order(before + after))).collect();
+            deals.iter().map(|(_, before, after)| shuffled(before + after)).collect();
         let t = |figure: &Logs| {
             let deal = deals.binary_search(&figure.deal).unwrap_or(0);
             figure.t(&orders[deal])
@@ -153,26 +161,6 @@ impl Logs {
         let degrees = (before + after).saturating_sub(2).max(1) as f64;
         let apart = sum.abs() * shares;
         if apart < 1e-12 { 0.0 } else { apart / (within / degrees * shares).sqrt() }
-    }
-}
-
-/// Numbers that look random and are the same in each run: SplitMix64.
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn shuffled(&mut self, mut order: Vec<usize>) -> Vec<usize> {
-        for last in (1..order.len()).rev() {
-            let other = self.next() % (last as u64 + 1);
-            order.swap(last, other as usize);
-        }
-        order
     }
 }
 

@@ -3,16 +3,16 @@
 use super::*;
 
 /// So many rounds around `middle`, with a heavy tail upwards, as times have.
-fn rounds(random: &mut Random, count: usize, middle: f64, spread: f64) -> Vec<f64> {
+fn rounds(random: &mut Rng, count: usize, middle: f64, spread: f64) -> Vec<f64> {
     let mut sample = || {
-        let unit = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let unit = random.f64();
         middle * (1.0 + spread * (unit + unit.powi(20) * 5.0))
     };
     (0..count).map(|_| sample()).collect()
 }
 
 fn figures(seed: u64, count: usize, per_side: usize, factor: f64) -> Vec<Figure> {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let figure = |index: usize| Figure {
         run: 0,
         before: rounds(&mut random, per_side, 100.0, 0.04),

@@ -7,7 +7,6 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::sequence::mix;
 use crate::error::{Context, Error, Result};
 use crate::queue::open_direct;
 use crate::ways::direct::AlignedBuffer;
@@ -27,11 +26,9 @@ pub(super) struct Stamp {
 /// Fills a block with what is written to it in the run `run`.
 pub(super) fn fill(bytes: &mut [u8], stamp: Stamp, run: u64) {
     let first = u64::from(stamp.generation) << 32 | u64::from(stamp.block);
-    let mut word = mix(first ^ mix(run));
-    for place in bytes.chunks_exact_mut(8) {
-        place.copy_from_slice(&word.to_le_bytes());
-        word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    }
+    // What is drawn for the run, so that no two of them share a seed.
+    let run = fastrand::Rng::with_seed(run).u64(..);
+    fastrand::Rng::with_seed(first ^ run).fill(bytes);
     bytes[..8].copy_from_slice(&first.to_le_bytes());
 }
 

@@ -131,7 +131,7 @@ struct Model {
     buffers: Vec<Vec<u8>>,
     /// Slot, range that is touched, bytes of the buffer and place of the write.
     on_its_way: Vec<(usize, Range<u64>, Range<usize>, u64)>,
-    seed: u64,
+    random: fastrand::Rng,
     zeroed: Vec<u64>,
     long_writes: usize,
 }
@@ -140,7 +140,8 @@ impl Model {
     fn new(load: &Load) -> Model {
         let buffers = vec![vec![0; load.write_bytes_max()]; load.depth];
         let bytes = vec![0; load.blocks as usize * BLOCK_BYTES];
-        Model { bytes, buffers, on_its_way: Vec::new(), seed: 1, zeroed: vec![], long_writes: 0 }
+        let random = fastrand::Rng::with_seed(1);
+        Model { bytes, buffers, on_its_way: Vec::new(), random, zeroed: vec![], long_writes: 0 }
     }
 
     fn send(&mut self, slot: usize, range: Range<u64>, bytes: Range<usize>, offset: u64) {
@@ -177,8 +178,7 @@ impl WriteQueue for Model {
     }
 
     fn wait(&mut self, done: &mut Vec<usize>) -> Result<()> {
-        self.seed = sequence::mix(self.seed);
-        let index = self.seed as usize % self.on_its_way.len();
+        let index = self.random.usize(..self.on_its_way.len());
         let (slot, range, bytes, offset) = self.on_its_way.swap_remove(index);
         if range.end - range.start > bytes.len() as u64 {
             self.bytes[range.start as usize..range.end as usize].fill(0);
