@@ -1,104 +1,60 @@
-//! Text for people: columns, byte counts, plurals.
+//! Text for people: columns, lines, plurals.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+pub(crate) use comfy_table::CellAlignment as Align;
+use comfy_table::ColumnConstraint;
+use comfy_table::presets::NOTHING;
 use rustix::termios::tcgetwinsize;
 use vellum_command::stdio;
+pub(crate) use vellum_command::text::bytes;
 
 /// How headings look.
 pub(crate) const HEADING: Style = Style::new().bold();
 /// How something that needs attention looks.
 pub(crate) const ALERT: Style = AnsiColor::Red.on_default().bold();
 
-/// Where the cells of a column stand.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
 /// Lines of cells under a heading each, in columns as wide as they need to be.
 pub(crate) struct Table {
-    columns: Vec<(&'static str, Align)>,
-    rows: Vec<Vec<String>>,
+    names: Vec<&'static str>,
+    table: comfy_table::Table,
 }
 
 impl Table {
     /// A table without lines.
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Table {
-        Table { columns: columns.to_vec(), rows: Vec::new() }
+        let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let mut table = comfy_table::Table::new();
+        table.load_style(NOTHING).set_header(&names);
+        for (column, (_, align)) in table.column_iter_mut().zip(columns) {
+            column.set_padding((2, 0)).set_cell_alignment(*align);
+        }
+        Table { names, table }
     }
 
     /// The table without the columns of these names.
     pub(crate) fn without(mut self, names: &[&str]) -> Table {
-        let is_kept: Vec<bool> =
-            self.columns.iter().map(|(name, _)| !names.contains(name)).collect();
-        let keep = |index: &mut usize| {
-            *index += 1;
-            is_kept[*index - 1]
-        };
-        for row in &mut self.rows {
-            let mut index = 0;
-            row.retain(|_| keep(&mut index));
+        for (column, name) in self.table.column_iter_mut().zip(&self.names) {
+            if names.contains(name) {
+                column.set_constraint(ColumnConstraint::Hidden);
+            }
         }
-        let mut index = 0;
-        self.columns.retain(|_| keep(&mut index));
         self
     }
 
     /// Adds a line.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        self.rows.push(cells.into());
+        debug_assert_eq!(N, self.names.len());
+        self.table.add_row(cells);
     }
 
     /// The table as text, each line indented by two spaces.
     pub(crate) fn render(&self) -> String {
-        let headings: Vec<String> = self.columns.iter().map(|(name, _)| (*name).into()).collect();
-        let mut text = format!("{HEADING}{}{HEADING:#}\n", self.line(&headings));
-        for row in &self.rows {
-            text.push_str(&self.line(row));
-            text.push('\n');
-        }
-        text
+        let text = self.table.trim_fmt() + "\n";
+        let (headings, rows) = text.split_once('\n').unwrap_or((&text, ""));
+        format!("{HEADING}{headings}{HEADING:#}\n{rows}")
     }
-
-    fn width(&self, column: usize) -> usize {
-        let widths = self.rows.iter().map(|row| row[column].chars().count());
-        widths.chain([self.columns[column].0.chars().count()]).max().unwrap_or(0)
-    }
-
-    fn line(&self, cells: &[String]) -> String {
-        let mut line = String::new();
-        for (index, (cell, (_, align))) in cells.iter().zip(&self.columns).enumerate() {
-            let width = self.width(index);
-            let _ = match align {
-                Align::Left => write!(line, "  {cell:<width$}"),
-                Align::Right => write!(line, "  {cell:>width$}"),
-            };
-        }
-        line.truncate(line.trim_end().len());
-        line
-    }
-}
-
-/// A number of bytes as people read it: exact while short, else three digits and a binary unit.
-pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut value = count as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1023.5 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let decimals = usize::from(value < 9.95);
-    let number = format!("{value:.decimals$}");
-    format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), UNITS[unit])
 }
 
 /// The most characters in a line, on a terminal that is wide enough.
@@ -150,16 +106,6 @@ pub(crate) fn age(ago: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn byte_counts_are_short_and_never_a_thousand_of_a_unit() {
-        let counts = [0, 1023, 1024, 4096, 12_700, 1_048_575, 1 << 20, 3 << 19, 64 << 20, 1 << 40];
-        let texts = [
-            "0 B", "1023 B", "1 KiB", "4 KiB", "12 KiB", "1 MiB", "1 MiB", "1.5 MiB", "64 MiB",
-            "1 TiB",
-        ];
-        assert_eq!(counts.map(bytes), texts);
-    }
 
     #[test]
     fn long_text_is_broken_between_words() {

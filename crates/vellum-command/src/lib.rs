@@ -2,7 +2,7 @@
 //!
 //! `stdio` and `signals` are what a process gets from outside. `values` and `moment` read words of
 //! the command line; `shipping` is the part that two programs have, and `help` makes man pages and
-//! completions. `output` and `records` bring results out, and `outcome` says how it went. Data
+//! completions. `output`, `text` and `records` bring results out, and `outcome` says how it went. Data
 //! goes to standard output, talk to standard error.
 
 #![forbid(unsafe_code)]
@@ -15,4 +15,5 @@ pub mod records;
 pub mod shipping;
 pub mod signals;
 pub mod stdio;
+pub mod text;
 pub mod values;
