@@ -128,7 +128,8 @@ pub struct LsArgs {
     pub json: bool,
 }
 
-/// How much is kept of what was shipped.
+/// How much is kept of what was shipped: `Retain` of the library `vellum-ship`. Neither of the two
+/// may depend on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retained {
     /// What ended so long ago at most.
@@ -137,7 +138,7 @@ pub enum Retained {
     Bytes(u64),
 }
 
-/// Where a restored log ends.
+/// Where a restored log ends: `Until` of the library `vellum-ship`, to which the same applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Before a position.

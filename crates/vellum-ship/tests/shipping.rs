@@ -118,7 +118,7 @@ fn what_is_told_of_a_text_log_are_bytes_and_not_positions() {
         texts.concat()
     };
     let (url, dir) = (place.url(), place.path("log").display().to_string());
-    let told = "312.5 KiB";
+    let told = "312 KiB";
     // Nobody has committed anything, and shipping does that first.
     let planned = run(&["ship", "--dry-run", &dir, &url]);
     assert!(

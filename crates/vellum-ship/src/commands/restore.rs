@@ -7,16 +7,16 @@ use vellum_command::shipping::{End, RestoreArgs};
 use vellum_ship::read::{self, Restore, Restored, Until};
 
 use super::remote;
-use crate::output::{self, Bar};
+use crate::output;
 
 pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     let remote = remote(&args.url).await?;
     let until = until(args.to);
     let how = Restore { until, resume: args.resume, jobs: usize::from(args.jobs) };
-    let mut bar = Bar::new();
+    let bar = output::bar();
     let restored =
-        read::restore(&remote, &args.dir, how, &mut |done, all| bar.show(done, all)).await;
-    bar.finish();
+        read::restore(&remote, &args.dir, how, &mut |done, all| output::show(&bar, done, all)).await;
+    bar.finish_and_clear();
     let restored = restored?;
     match args.json {
         true => print_json(&Report::from(&restored))?,

@@ -1,22 +1,20 @@
 //! `vellum-ship ship`: what is durable here goes to a store.
 
-use std::io::IsTerminal;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use indicatif::ProgressBar;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::signal::unix::{SignalKind, signal};
 use vellum::{Log, Lsn, Options};
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::shipping::{Retained, ShipArgs};
-use vellum_command::stdio;
 use vellum_ship::decide::Retain;
 use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store;
 
 use super::minute::Minute;
-use crate::output::{self, Bar};
+use crate::output;
 
 /// The signals that have it finish what is in flight.
 pub(super) const TAKEN: [i32; 2] = [SIGINT, SIGTERM];
@@ -25,6 +23,8 @@ const NAP: Duration = Duration::from_millis(200);
 /// About the most bytes of log in an object.
 const OBJECT_BYTES: u64 = 8 << 20;
 const MINUTE: Duration = Duration::from_secs(60);
+/// How often the bar moves.
+const RHYTHM: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     if args.url().starts_with("kafka:") {
@@ -168,39 +168,37 @@ fn unshipped(log: &Log) -> Result<String> {
 struct Shown {
     /// Tells what the shipper has counted.
     log: Option<Log>,
-    bar: Bar,
+    bar: ProgressBar,
     /// Bytes of log that were shipped before.
     before: u64,
     said: Instant,
     minute: Minute,
-    is_terminal: bool,
 }
 
 impl Shown {
     fn new(path: &Path, before: u64) -> Shown {
-        let is_terminal = stdio::stderr().as_fd().is_terminal();
         let log = Options::default().read_only(true).open(path).ok();
         let minute = Minute::after(before);
-        Shown { log, bar: Bar::new(), before, said: Instant::now(), minute, is_terminal }
+        Shown { log, bar: output::bar(), before, said: Instant::now(), minute }
     }
 
     fn show(&mut self, report: Report) {
-        let is_time =
-            if self.is_terminal { self.bar.is_due() } else { self.said.elapsed() >= MINUTE };
+        let pause = if self.bar.is_hidden() { MINUTE } else { RHYTHM };
+        let is_time = self.said.elapsed() >= pause;
         let state = self.log.as_ref().filter(|_| is_time).and_then(|log| log.ship().state().ok());
         let Some(state) = state else { return };
         let (shipped_bytes, lag_bytes) = (state.counters.log_bytes, state.lag_bytes);
         let done = shipped_bytes.saturating_sub(self.before);
-        self.bar.show(done, done + lag_bytes);
-        if !self.is_terminal {
-            self.said = Instant::now();
-            if let Some(line) = self.minute.line(shipped_bytes, lag_bytes) {
-                output::say(format_args!("shipped {line}, generation {}", report.generation));
-            }
+        output::show(&self.bar, done, done + lag_bytes);
+        self.said = Instant::now();
+        if self.bar.is_hidden()
+            && let Some(line) = self.minute.line(shipped_bytes, lag_bytes)
+        {
+            output::say(format_args!("shipped {line}, generation {}", report.generation));
         }
     }
 
-    fn finish(&mut self) {
-        self.bar.finish();
+    fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }

@@ -11,7 +11,7 @@ use vellum_ship::object::Kind;
 use vellum_ship::read::{Extent, ReadError, Remote, Until, fetch_all};
 
 use super::remote;
-use crate::output::{self, Bar};
+use crate::output;
 
 /// Read everything that is stored of a log and report damage
 ///
@@ -58,7 +58,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<Outcome> {
 
 async fn read_all(remote: &Remote, plan: &Plan, jobs: usize) -> Result<Found> {
     let extent = Extent::of(plan, Until::End, remote.store().as_ref()).await?;
-    let (mut bar, all) = (Bar::new(), extent.bytes());
+    let (bar, all) = (output::bar(), extent.bytes());
     let mut found = Found { gaps: extent.gaps(), bytes: all, ..Found::default() };
     let mut done = 0;
     let pieces = extent.pieces.into_iter().filter(|piece| piece.header.kind != Kind::Gap).collect();
@@ -68,14 +68,14 @@ async fn read_all(remote: &Remote, plan: &Plan, jobs: usize) -> Result<Found> {
             Ok(Some(fetched)) => {
                 found.objects += 1;
                 done += fetched.piece.bytes_before(extent.end);
-                bar.show(done, all);
+                output::show(&bar, done, all);
             }
             Ok(None) => return Err(ReadError::Unstable.into()),
             Err(error) if error.is_damage() => found.damage.push(error.to_string()),
             Err(error) => return Err(error.into()),
         }
     }
-    bar.finish();
+    bar.finish_and_clear();
     Ok(found)
 }
 
