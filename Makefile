@@ -152,7 +152,7 @@ powercut-sample: tools filesystems ##* a few hundred power cuts, each opened in 
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(TARGET)/debug/vellum-powercut --profile sample || [ $$? -eq 77 ]
 
-lint: tools lint-tools ##* formatting, clippy, rustdoc
+lint: tools lint-tools lint-go ##* formatting, clippy, rustdoc
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
 	$(CARGO) clippy -p vellum --all-targets -- -D warnings

@@ -195,8 +195,11 @@ func (c *committer) step(log *core) bool {
 // settle tells those who waited what has come of it.
 func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg_answer) {
 	durable := LSN(answer.other)
-	isAgain := answer.status == C.VELLUM_TIMED_OUT && !log.users.isClosing()
+	isAgain := answer.status == C.VELLUM_TIMED_OUT
 	err := failure(answer)
+	if isAgain && log.users.isClosing() {
+		isAgain, err = false, ErrClosed
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -11,7 +11,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules with what they use from elsewhere are apart, so that nobody else pays for that.
 GO_MODULES = $(patsubst %/go.mod,%,$(wildcard go/go.mod go/*/go.mod))
 
-.PHONY: build-go test-go test-go-modules
+.PHONY: build-go lint-go test-go test-go-modules
 
 # The C library that a program is linked with, where it is not this machine's: x86_64-unknown-linux-musl. Debian's
 # musl-gcc has no unwinder for musl, so Rust's goes into the library.
@@ -28,6 +28,10 @@ build-go: tools ## what a Go program of this clone links, into go/lib; GO_TARGET
 	$(OBJCOPY) --strip-debug $(GO_LIB)/libvellum.a
 	@echo "// Go builds anew when this changes. libvellum.a: $$(sha256sum <$(GO_LIB)/libvellum.a)" >go/built.h
 
+lint-go: ## the formatting of the Go packages, where Go is there
+	@command -v gofmt >/dev/null || exit 0; changed=$$(gofmt -l go); [ -z "$$changed" ] || \
+	  { echo "make: gofmt would change" $$changed >&2; exit 1; }
+
 test-go: ## the tests of the Go packages, with the race detector and the checks of cgo; GO_TEST=-run=NAME
 	@if command -v $(GO) >/dev/null; then $(MAKE) --no-print-directory test-go-modules; \
 	else echo "make: go is missing (Go 1.24 or later): the tests of the Go packages are skipped" >&2; \
@@ -36,9 +40,8 @@ test-go: ## the tests of the Go packages, with the race detector and the checks 
 # Go does not see that a library has changed, so no result is taken from its cache.
 GO_TEST ?=
 test-go-modules: export CGO_LDFLAGS = -g -O2 -L$(abspath $(TARGET))/go
-test-go-modules: ## the same, where Go is there
+test-go-modules: lint-go ## the same, where Go is there
 	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
-	@test -z "$$(gofmt -l go)" || { echo "make: gofmt would change:" $$(gofmt -l go) >&2; exit 1; }
 	@for module in $(GO_MODULES); do cd $(CURDIR)/$$module && echo "make: $$module" && \
 	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -count=1 -race $(GO_TEST) ./... && \
 	  GOEXPERIMENT=cgocheck2 GOMAXPROCS=1 $(GO) test -count=1 -short $(GO_TEST) ./... || exit 1; done

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"vellum"
+	"vellum/internal/hold"
 )
 
 // TestMain is the test program, or one of the programs that the tests run and kill.
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 var children = map[string]func(path string) error{
 	"commit": commitForEver,
 	"append": appendThousand,
+	"hold":   holdForEver,
 }
 
 // child starts a process that does what a role says with the log at path.
@@ -140,6 +142,82 @@ func appendThousand(path string) error {
 		}
 	}
 	return log.Close()
+}
+
+func holdForEver(path string) error {
+	if err := hold.Space(path); err != nil {
+		return err
+	}
+	fmt.Println("held")
+	select {}
+}
+
+// held is a process that holds space at the end of the log, and a record behind that.
+func held(t *testing.T, log *vellum.Log) (*exec.Cmd, vellum.LSN) {
+	t.Helper()
+	command, lines := child(t, "hold", log.Path())
+	if !lines.Scan() {
+		t.Fatal("the child ended: ", command.Wait())
+	}
+	return command, appendAll(t, log, "behind")[0]
+}
+
+func TestWhoWaitsForAnotherProcessCanGiveUp(t *testing.T) {
+	log := open(t)
+	command, lsn := held(t, log)
+	ctx, cancel := context.WithTimeout(background, 150*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			wantError(t, log.Commit(ctx, lsn), context.DeadlineExceeded)
+		}()
+	}
+	all.Wait()
+	if count := threads(t); count > 100 {
+		t.Fatal(count, "threads wait")
+	}
+	outcome := make(chan error)
+	go func() { outcome <- log.Commit(background, lsn) }()
+	go func() { _, err := log.Sync(background); outcome <- err }()
+	must(t, command.Process.Kill())
+	_ = command.Wait()
+	must(t, <-outcome)
+	must(t, <-outcome)
+	want(t, records(t, log), []string{"behind"})
+}
+
+func TestATimeoutEndsTheWaitForAnotherProcess(t *testing.T) {
+	for _, timeout := range []time.Duration{20 * time.Millisecond, 250 * time.Millisecond} {
+		log := open(t, vellum.Timeout(timeout))
+		_, lsn := held(t, log)
+		wantError(t, log.Commit(background, lsn), vellum.ErrTimedOut)
+		_, err := log.AppendDurable(background, []byte("another"))
+		wantError(t, err, os.ErrDeadlineExceeded)
+	}
+}
+
+func TestCloseEndsTheWaitForAnotherProcess(t *testing.T) {
+	log := open(t)
+	_, lsn := held(t, log)
+	outcome := make(chan error)
+	go func() { outcome <- log.Commit(background, lsn) }()
+	go func() { outcome <- log.SetCheckpoint(lsn) }()
+	for {
+		stat, err := log.Stat()
+		must(t, err)
+		if len(stat.Holds) > 0 && stat.Holds[0].Waited > 0 {
+			break
+		}
+	}
+	must(t, log.Close())
+	for range 2 {
+		if err := <-outcome; !errors.Is(err, vellum.ErrClosed) {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestAFollowerSeesOtherProcesses(t *testing.T) {
