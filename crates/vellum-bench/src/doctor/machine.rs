@@ -19,6 +19,28 @@ pub struct Processors {
     pub stolen: f64,
 }
 
+/// With so much of all processors in use, a thread that is ready waits for one.
+const SCARCE: f64 = 0.8;
+/// The same for what the host keeps.
+const STOLEN: f64 = 0.1;
+
+impl Processors {
+    /// Do others use so much of the processors that writers wait for one?
+    pub(super) fn are_busy(&self) -> bool {
+        self.others >= SCARCE
+    }
+
+    /// Does the host keep so much of them?
+    pub(super) fn are_stolen(&self) -> bool {
+        self.stolen >= STOLEN
+    }
+
+    /// One or the other.
+    pub(super) fn are_scarce(&self) -> bool {
+        self.are_busy() || self.are_stolen()
+    }
+}
+
 /// What others did with the disk in a second, while nothing was written here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct OtherIo {

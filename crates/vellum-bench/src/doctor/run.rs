@@ -28,6 +28,8 @@ const FREE_SHARE: u64 = 10;
 const MAKING_SHARE: u32 = 10;
 /// So does trying single calls.
 const PROBE_SHARE: u32 = 30;
+/// What comes before anything is counted is seen in so many times finer ticks.
+const EARLY_TICKS: u32 = 10;
 /// A run at half of the pace is not longer than this.
 const PACED_MAX: Duration = Duration::from_secs(3);
 
@@ -135,9 +137,11 @@ impl Patient<'_> {
     }
 
     /// A turn before anything is counted.
-    fn warm_up(&mut self, length: Duration) {
-        let order = self.order(length);
+    fn warm_up(&mut self, length: Duration, tick: Duration, begun: Instant) {
+        let (order, at) = (self.order(length), begun.elapsed());
         let slice = slice::run(&mut self.targets, order);
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        self.series.add_early(millis(at), millis(tick), &slice.operations);
         self.series.failures.extend(slice.failure);
     }
 
@@ -192,7 +196,7 @@ impl Ward<'_> {
                     continue;
                 }
                 if round == 0 {
-                    patient.warm_up(warm_up);
+                    patient.warm_up(warm_up, tick / EARLY_TICKS, self.begun);
                 } else {
                     self.others.push(others(&self.disks, pause));
                     patient.turn(slice, tick, self.begun);

@@ -56,6 +56,8 @@ pub(super) type Flush = (u64, u64);
 pub struct Series {
     /// In the order of time.
     pub ticks: Vec<Tick>,
+    /// What came before anything was counted, in finer ticks: a small budget ends here.
+    pub early: Vec<Tick>,
     /// The ends of slices, as places in `ticks`: between them other programs had their turn.
     pub(super) slice_ends: Vec<usize>,
     times: Histogram,
@@ -86,19 +88,13 @@ impl Series {
     ) {
         operations.iter().for_each(|one| self.times.note(one.whole_ns, one.records.into()));
         flushes.iter().for_each(|(_, nanos)| self.flushes.note(*nanos, 1));
-        let (mut operations, mut flushes) = (operations, flushes);
-        let mut end_ms = 0.0;
-        while !operations.is_empty() {
-            end_ms += tick_ms;
-            let end_ns = (end_ms * 1e6) as u64;
-            let inside = operations.partition_point(|one| one.end_ns < end_ns);
-            let flushed = flushes.partition_point(|(end, _)| *end < end_ns);
-            let at_ms = at_ms + end_ms - tick_ms;
-            let tick = Tick { at_ms, span_ms: tick_ms, ..Tick::default() };
-            self.ticks.push(tick.of(&operations[..inside], &flushes[..flushed]));
-            (operations, flushes) = (&operations[inside..], &flushes[flushed..]);
-        }
+        self.ticks.extend(ticks(at_ms, tick_ms, operations, flushes));
         self.slice_ends.push(self.ticks.len());
+    }
+
+    /// Adds what is not counted.
+    pub(super) fn add_early(&mut self, at_ms: f64, tick_ms: f64, operations: &[Operation]) {
+        self.early.extend(ticks(at_ms, tick_ms, operations, &[]));
     }
 
     /// Writes that were measured.
@@ -143,6 +139,23 @@ impl Series {
         }
         Series { slice_ends: vec![ticks.len()], ticks, ..series }
     }
+}
+
+/// The operations of a slice that began at `at_ms`, tick by tick.
+fn ticks(at_ms: f64, tick_ms: f64, operations: &[Operation], flushes: &[Flush]) -> Vec<Tick> {
+    let (mut operations, mut flushes, mut ticks) = (operations, flushes, Vec::new());
+    let mut end_ms = 0.0;
+    while !operations.is_empty() {
+        end_ms += tick_ms;
+        let end_ns = (end_ms * 1e6) as u64;
+        let inside = operations.partition_point(|one| one.end_ns < end_ns);
+        let flushed = flushes.partition_point(|(end, _)| *end < end_ns);
+        let at_ms = at_ms + end_ms - tick_ms;
+        let tick = Tick { at_ms, span_ms: tick_ms, ..Tick::default() };
+        ticks.push(tick.of(&operations[..inside], &flushes[..flushed]));
+        (operations, flushes) = (&operations[inside..], &flushes[flushed..]);
+    }
+    ticks
 }
 
 impl Tick {

@@ -78,7 +78,8 @@ const EXPLAINS: [(Cause, &[Cause]); 10] = [
 /// What the measurement of a program shows, with what was found around it.
 pub(super) fn causes(evidence: &Evidence<'_>, around: &[Finding]) -> Vec<Finding> {
     let mut found = around.to_vec();
-    found.extend(shape::causes(evidence));
+    let is_limited = around.iter().any(|one| one.cause == Cause::CgroupLimit);
+    found.extend(shape::causes(evidence, is_limited));
     found.extend(calls::causes(evidence));
     found.extend(tester::causes(evidence));
     explained(found)

@@ -9,6 +9,11 @@ use crate::doctor::series::{Series, Tick, median, quantile};
 const TICKS_MIN: usize = 10;
 /// Of two parts of the time, the slower takes at least so many times as long.
 const STEP: f64 = 2.0;
+/// After less than this share of the time the step is a higher one.
+const SHORT: f64 = 0.1;
+const STEP_SHORT: f64 = 4.0;
+/// What comes after the step takes at least this share.
+const LONG: f64 = 0.2;
 /// A stall is so many times as long as the median …
 const STALL: f64 = 20.0;
 /// … and at least so long.
@@ -17,8 +22,9 @@ const STALL_MIN_US: f64 = 100_000.0;
 const STALL_ALONE_US: f64 = 1_000_000.0;
 /// What is seen in more of the ticks is not rare.
 const RARE: f64 = 0.3;
-/// Nine of ten ticks of a flat rate lie within this of the median.
-const FLAT: f64 = 0.15;
+/// Of ten ticks of a flat rate the highest and the lowest are no farther apart than this share of
+/// the median.
+const FLAT: f64 = 0.4;
 /// At half of the pace a throttled disk takes less than so much of the time.
 const PACED: f64 = 0.33;
 /// Faster writes are not looked at for a throttle.
@@ -27,6 +33,10 @@ const THROTTLED_MIN_US: f64 = 1000.0;
 const JITTER: f64 = 4.0;
 /// … and so much longer.
 const JITTER_MIN_US: f64 = 2000.0;
+/// Where a disk is free or busy with others, the slow writes take so many times as long …
+const EITHER: f64 = 15.0;
+/// … and the last of a hundred no longer than so many times those.
+const BOUNDED: f64 = 3.0;
 /// A slow stretch is at least so many times as slow as the fast ones.
 const STRETCH: f64 = 2.5;
 const STRETCH_MIN_US: f64 = 1000.0;
@@ -34,15 +44,19 @@ const STRETCH_MIN_US: f64 = 1000.0;
 const OTHERS_OPERATIONS: f64 = 100.0;
 const OTHERS_BYTES: f64 = (4 << 20) as f64;
 
-/// All causes that the figures show.
-pub(super) fn causes(evidence: &Evidence<'_>) -> Vec<Finding> {
+/// All causes that the figures show. A device with a limit that is known needs no neighbour to
+/// explain what it does.
+pub(super) fn causes(evidence: &Evidence<'_>, is_limited: bool) -> Vec<Finding> {
     let series = evidence.series;
+    let throttle = throttle(evidence);
+    let is_free = throttle.is_none() && !is_limited;
+    let unseen = || is_free.then(|| unseen_neighbour(evidence)).flatten();
     let rules = [
         failures(series),
-        seen_neighbour(evidence.others).or_else(|| unseen_neighbour(series)),
+        seen_neighbour(evidence.others).or_else(unseen),
         budget_ends(series),
-        throttle(evidence),
-        stalls(series),
+        throttle,
+        stalls(evidence),
         jitter(series),
     ];
     rules.into_iter().flatten().collect()
@@ -83,10 +97,34 @@ fn seen_neighbour(pauses: &[OtherIo]) -> Option<Finding> {
     ))
 }
 
-/// Others that it does not see: the disk is slow for a while, again and again.
-fn unseen_neighbour(series: &Series) -> Option<Finding> {
-    let times = series.all(|tick| tick.p50_us);
-    if times.len() < TICKS_MIN {
+/// Others that it does not see, beyond the disk.
+fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
+    slow_stretches(evidence).or_else(|| free_or_busy(evidence.series))
+}
+
+/// A write finds the disk free, or waits for the end of what others do, and for no longer.
+fn free_or_busy(series: &Series) -> Option<Finding> {
+    let Spread { fast, slow, last, .. } = Spread::of(series)?;
+    let is_either = slow >= EITHER * fast && slow - fast >= JITTER_MIN_US && last <= BOUNDED * slow;
+    is_either.then(|| {
+        Finding::new(
+            Cause::Neighbour,
+            Weight::Reason,
+            format!(
+                "a write takes {:.2} ms where the disk is free and up to {:.2} ms where it is not, \
+                 and nobody on this machine used it: somebody beyond it does",
+                fast / 1e3,
+                slow / 1e3
+            ),
+        )
+    })
+}
+
+/// The disk is slow for a while, again and again.
+fn slow_stretches(evidence: &Evidence<'_>) -> Option<Finding> {
+    let times = evidence.series.all(|tick| tick.p50_us);
+    // Where processors are scarce it is they that are shared.
+    if times.len() < TICKS_MIN || evidence.processors.are_scarce() {
         return None;
     }
     let fast = quantile(&times, 0.2);
@@ -113,28 +151,31 @@ fn unseen_neighbour(series: &Series) -> Option<Finding> {
     ))
 }
 
-/// First fast, then slow to the end.
+/// First fast, then slow to the end. What came before anything was counted belongs to it.
 fn budget_ends(series: &Series) -> Option<Finding> {
-    let busy = series.busy();
+    let all = series.early.iter().chain(&series.ticks);
+    let busy: Vec<&Tick> = all.filter(|tick| tick.operations > 0).collect();
     let times: Vec<f64> = busy.iter().map(|tick| tick.mean_us).collect();
-    if times.len() < TICKS_MIN {
-        return None;
-    }
     let split = split(&times)?;
     let (fast, slow) = times.split_at(split);
-    let is_step = median(slow) >= STEP * median(fast) && quantile(slow, 0.1) > quantile(fast, 0.9);
+    let (begun, at, end) = (busy.first()?.at_ms, busy.get(split)?.at_ms, busy.last()?.at_ms);
+    // The first moments of a disk are often better; a budget that ends so soon was a large one.
+    let is_short = at - begun < SHORT * (end - begun);
+    let step = if is_short { STEP_SHORT } else { STEP };
+    let is_step = median(slow) >= step * median(fast) && quantile(slow, 0.1) > quantile(fast, 0.9);
     // A disk that grows slower bit by bit has no budget that ends.
     let has_levels = quantile(slow, 0.25) >= 0.5 * median(slow) && median(slow) >= 100.0;
-    if !is_step || !has_levels {
+    let is_long = (end - at) >= LONG * (end - begun);
+    if times.len() < TICKS_MIN || !is_step || !has_levels || !is_long {
         return None;
     }
-    let at = busy.get(split).map_or(0.0, |tick| tick.at_ms) / 1e3;
     Some(Finding::new(
         Cause::BudgetEnds,
         Weight::Reason,
         format!(
-            "a write took {:.2} ms for the first {at:.0} s and {:.2} ms from then on",
+            "a write took {:.2} ms for the first {:.1} s and {:.2} ms from then on",
             median(fast) / 1e3,
+            (at - begun) / 1e3,
             median(slow) / 1e3
         ),
     ))
@@ -148,8 +189,7 @@ fn split(times: &[f64]) -> Option<usize> {
         let middle = median(part);
         part.iter().map(|log| (log - middle).abs()).sum::<f64>()
     };
-    let least = (logs.len() / 10).max(3);
-    let splits = least..=logs.len().checked_sub(least)?;
+    let splits = 3..=logs.len().checked_sub(3)?;
     splits.min_by(|one, other| {
         let both = |split: usize| distance(&logs[..split]) + distance(&logs[split..]);
         both(*one).total_cmp(&both(*other))
@@ -190,7 +230,8 @@ fn throttle(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// At times everything stands still.
-fn stalls(series: &Series) -> Option<Finding> {
+fn stalls(evidence: &Evidence<'_>) -> Option<Finding> {
+    let series = evidence.series;
     let busy = series.busy();
     let usual = median(&series.all(|tick| tick.p50_us));
     // Of a tick that is one stall there is no usual time but that of the others.
@@ -205,7 +246,12 @@ fn stalls(series: &Series) -> Option<Finding> {
     }
     let gaps: Vec<f64> =
         stalled.windows(2).map(|pair| (pair[1].at_ms - pair[0].at_ms) / 1e3).collect();
-    let every = regular(&gaps).map_or_else(String::new, |gap| format!(", every {gap:.0} s"));
+    let every = regular(&gaps);
+    // Where processors are scarce a writer stands still now and then, but not by the clock.
+    if evidence.processors.are_scarce() && every.is_none() && longest < STALL_ALONE_US {
+        return None;
+    }
+    let every = every.map_or_else(String::new, |gap| format!(", every {gap:.0} s"));
     let count = stalled.len();
     let times = if count == 1 { String::from("once") } else { format!("{count} times") };
     Some(Finding::new(
@@ -224,24 +270,42 @@ fn regular(gaps: &[f64]) -> Option<f64> {
 
 /// No two writes take the same time.
 fn jitter(series: &Series) -> Option<Finding> {
-    let enough: Vec<&Tick> =
-        series.busy().into_iter().filter(|tick| tick.operations >= 10).collect();
-    let spreads: Vec<f64> = enough.iter().map(|tick| tick.p90_us / tick.p10_us.max(1.0)).collect();
-    let widths: Vec<f64> = enough.iter().map(|tick| tick.p90_us - tick.p10_us).collect();
-    if enough.len() < TICKS_MIN / 2 || median(&spreads) < JITTER || median(&widths) < JITTER_MIN_US
-    {
-        return None;
+    let Spread { fast, slow, ratio, .. } = Spread::of(series)?;
+    (ratio >= JITTER && slow - fast >= JITTER_MIN_US).then(|| {
+        Finding::new(
+            Cause::Jitter,
+            Weight::Reason,
+            format!(
+                "at all times one write of ten takes {:.2} ms or less and one {:.2} ms or more",
+                fast / 1e3,
+                slow / 1e3
+            ),
+        )
+    })
+}
+
+/// How far writes of the same time are apart, in the middle of all ticks with enough of them.
+struct Spread {
+    /// p10, p90 and p99.
+    fast: f64,
+    slow: f64,
+    last: f64,
+    /// Of p90 to p10.
+    ratio: f64,
+}
+
+impl Spread {
+    fn of(series: &Series) -> Option<Spread> {
+        let enough: Vec<&Tick> =
+            series.busy().into_iter().filter(|tick| tick.operations >= 10).collect();
+        let middle = |figure: &dyn Fn(&Tick) -> f64| {
+            median(&enough.iter().map(|tick| figure(tick)).collect::<Vec<f64>>())
+        };
+        (enough.len() >= TICKS_MIN / 2).then(|| Spread {
+            fast: middle(&|tick| tick.p10_us),
+            slow: middle(&|tick| tick.p90_us),
+            last: middle(&|tick| tick.p99_us),
+            ratio: middle(&|tick| tick.p90_us / tick.p10_us.max(1.0)),
+        })
     }
-    let middle = |figure: fn(&Tick) -> f64| {
-        median(&enough.iter().map(|tick| figure(tick)).collect::<Vec<f64>>()) / 1e3
-    };
-    Some(Finding::new(
-        Cause::Jitter,
-        Weight::Reason,
-        format!(
-            "at all times one write of ten takes {:.2} ms or less and one {:.2} ms or more",
-            middle(|tick| tick.p10_us),
-            middle(|tick| tick.p90_us)
-        ),
-    ))
 }

@@ -8,9 +8,6 @@ use crate::doctor::verdict::Verdict;
 
 /// A thread that uses so much of a processor waits for that, and not for a disk.
 const OWN: f64 = 0.9;
-const STOLEN: f64 = 0.1;
-/// With so much of all processors in use, a thread that is ready waits for one.
-const OTHERS: f64 = 0.8;
 /// The halves differ by so much.
 const APART: f64 = 2.0;
 /// With fewer ticks a half says nothing.
@@ -35,7 +32,7 @@ fn tester_bound(evidence: &Evidence<'_>) -> Option<Finding> {
 
 fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
     let stolen = evidence.processors.stolen;
-    (stolen >= STOLEN).then(|| {
+    evidence.processors.are_stolen().then(|| {
         let what = format!("the host gave {:.0} % of the processors to others", stolen * 100.0);
         Finding::new(Cause::Steal, Weight::Care, what)
     })
@@ -43,7 +40,7 @@ fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
 
 fn busy_machine(evidence: &Evidence<'_>) -> Option<Finding> {
     let others = evidence.processors.others;
-    (others >= OTHERS).then(|| {
+    evidence.processors.are_busy().then(|| {
         let what = format!("other programs used {:.0} % of the processors", others * 100.0);
         Finding::new(Cause::BusyMachine, Weight::Care, what)
     })

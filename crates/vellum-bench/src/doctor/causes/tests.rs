@@ -72,7 +72,8 @@ proptest! {
         prop_assert_eq!(found(&shared), [Cause::Neighbour]);
         let jittery = shaped(seed, |_, tick| {
             slow(tick, 6.0);
-            (tick.p10_us, tick.p90_us) = (tick.p10_us / 5.0, tick.p90_us * 2.0);
+            (tick.p10_us, tick.p90_us) = (tick.p10_us / 3.0, tick.p90_us * 2.0);
+            tick.p99_us *= 5.0;
         });
         prop_assert_eq!(found(&jittery), [Cause::Jitter]);
         let paced = sound(seed);
@@ -80,6 +81,40 @@ proptest! {
         let held = found_with(&held, |evidence| evidence.paced = Some(&paced));
         prop_assert_eq!(held, [Cause::Throttle]);
     }
+}
+
+#[test]
+fn writes_that_find_the_disk_free_or_busy_have_a_neighbour() {
+    let shared = shaped(1, |_, tick| {
+        (tick.p10_us, tick.p90_us, tick.p99_us) = (100.0, 6000.0, 9000.0);
+    });
+    assert_eq!(found(&shared), [Cause::Neighbour]);
+    let long = shaped(1, |_, tick| {
+        (tick.p10_us, tick.p90_us, tick.p99_us) = (100.0, 6000.0, 40_000.0);
+    });
+    assert_eq!(found(&long), [Cause::Jitter]);
+}
+
+#[test]
+fn where_processors_are_scarce_only_stalls_by_the_clock_are_believed() {
+    let stalled = |every: fn(usize) -> bool| {
+        let series = shaped(1, |index, tick| {
+            if every(index) {
+                tick.max_us = 400_000.0;
+            }
+        });
+        found_with(&series, |evidence| evidence.processors.others = 0.9)
+    };
+    assert_eq!(stalled(|index| index % 7 == 3), [Cause::Stalls, Cause::BusyMachine]);
+    assert_eq!(stalled(|index| matches!(index, 3 | 4 | 30)), [Cause::BusyMachine]);
+}
+
+#[test]
+fn a_budget_that_ends_before_anything_is_counted_is_seen() {
+    let mut series = shaped(1, |_, tick| slow(tick, 8.0));
+    let early = sound(2).ticks.into_iter().take(5);
+    series.early = early.map(|tick| Tick { at_ms: tick.at_ms / 10.0 - 500.0, ..tick }).collect();
+    assert_eq!(found(&series), [Cause::BudgetEnds]);
 }
 
 #[test]
