@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use vellum_bench::Cause;
 
 use super::support::{against_schema, diagnosed, run};
 
@@ -66,4 +67,12 @@ fn what_makes_no_sense_is_a_usage_error() {
     let output = run(&["--quick", "/nonexistent"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("/nonexistent"));
+}
+
+#[test]
+fn the_page_has_every_cause_with_its_name() {
+    let page = include_str!("../../../../docs/doctor.md");
+    let is_row = |cause: &Cause| page.contains(&format!("\n| `{cause}` | "));
+    let missing: Vec<Cause> = Cause::ALL.into_iter().filter(|cause| !is_row(cause)).collect();
+    assert_eq!(missing, []);
 }

@@ -20,7 +20,9 @@ pub(super) use around::around;
 pub(super) use shape::is_flat;
 
 /// Where the first is found, the others are what follows from it.
-const EXPLAINS: [(Cause, &[Cause]); 10] = [
+const EXPLAINS: [(Cause, &[Cause]); 12] = [
+    (Cause::BusyMachine, &[Cause::HalvesDiffer]),
+    (Cause::Steal, &[Cause::HalvesDiffer]),
     (Cause::WriteErrors, &[Cause::HalvesDiffer, Cause::Stalls, Cause::Jitter]),
     (Cause::Memory, &[Cause::TooFast, Cause::TesterBound, Cause::EmulatedSectors]),
     (

@@ -36,7 +36,7 @@ const JITTER_MIN_US: f64 = 2000.0;
 /// Where a disk is free or busy with others, the slow writes take so many times as long …
 const EITHER: f64 = 15.0;
 /// … and the last of a hundred no longer than so many times those.
-const BOUNDED: f64 = 3.0;
+const BOUNDED: f64 = 5.0;
 /// A slow stretch is at least so many times as slow as the fast ones.
 const STRETCH: f64 = 2.5;
 const STRETCH_MIN_US: f64 = 1000.0;

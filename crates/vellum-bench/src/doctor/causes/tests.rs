@@ -130,6 +130,8 @@ fn a_slow_flush_is_no_throttle() {
     let slow = Probe { write_us: 9000.0, flush_us: 500.0, sector_us: None };
     let seen = found_with(&series, |evidence| evidence.probe = Some(slow));
     assert_eq!(seen, [Cause::SlowDevice]);
+    let fast = sound(1);
+    assert_eq!(found_with(&fast, |evidence| evidence.probe = Some(slow)), [], "it was not slow");
     let told = |series: &Series| found_with(series, |evidence| evidence.probe = None);
     assert_eq!(told(&series), [Cause::SlowFlush], "where direct writes do not work");
 }
