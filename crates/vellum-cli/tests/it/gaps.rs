@@ -151,6 +151,62 @@ fn writers_and_retention_go_on() {
     }
 }
 
+/// `: > app.log`, where the writer goes on at its position.
+#[test]
+fn a_file_that_was_emptied_under_its_writer_is_a_gap_and_shows_no_nuls() {
+    // Less than a block, and more.
+    for before in [5, 300] {
+        let place = Place::new();
+        let mut writer = place.start("append", &["--layout", "text", "--ack"]);
+        let mut append = |lines: &str| {
+            writer.feed(lines.as_bytes());
+            lines.lines().for_each(|_| drop(writer.line()));
+        };
+        append(&lines(0..before));
+        let file = place.segments().remove(0);
+        drop(File::create(&file).unwrap());
+        let left = lines(before..before + 20);
+        append(&left);
+        let gone = lines(0..before).len();
+        assert_eq!(fs::read(&file).unwrap(), [vec![0; gone], left.clone().into()].concat());
+
+        for command in [&["cat"][..], &["tail", "-n", "99999"], &["tail", "-n", "+1"]] {
+            let ran = place.run(command[0], &command[1..], b"");
+            assert_eq!(ran.code, 3, "{command:?}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+            for part in [file.to_str().unwrap(), &format!("up to {gone} bytes are missing")] {
+                assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
+            }
+            assert_eq!(ran.text(), left, "{command:?}");
+        }
+        assert_eq!(place.run("tail", &["-n", "5"], b"").good(), lines(before + 15..before + 20));
+        let verified = json(place.run("verify", &["--json"], b""));
+        let damage = verified["damage"].as_array().unwrap();
+        assert_eq!(damage.len(), 1, "{verified}");
+        assert_eq!(
+            (&damage[0]["path"], &damage[0]["offset"]),
+            (&serde_json::json!(file), &serde_json::json!(0))
+        );
+        let range = format!("bytes 0 to {gone}");
+        assert!(damage[0]["reason"].as_str().unwrap().contains(&range), "{verified}");
+        assert_eq!(verified["records"], 20);
+    }
+}
+
+#[test]
+fn lines_with_nuls_that_were_appended_are_printed_as_they_are() {
+    // In UTF-16, of NULs alone, and in the middle of a file.
+    let wide = "\0w\0i\0d\0e\0\n";
+    for first in [wide, "\0\0\0\n", "text\n\0\0\0text\n"] {
+        let place = Place::new();
+        let all = format!("{first}{}", lines(0..20));
+        place.append(&["--layout", "text"], all.as_bytes());
+        assert_eq!(place.run("cat", &[], b"").good(), all);
+        assert_eq!(place.run("tail", &["-n", "99999"], b"").good(), all);
+        assert_eq!(place.run("verify", &[], b"").code, 0);
+    }
+}
+
 #[test]
 fn a_follower_loses_nothing_that_is_there() {
     for (name, deed) in DEEDS {

@@ -122,7 +122,8 @@ pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
     gap(core, &listing, from, to, missing(core, first, to))
 }
 
-/// What cannot be read of a framed log from `from` to `to`, for `reason` if the file is there.
+/// What cannot be read of a log from `from` to `to`, of a text log in one file, for `reason` if the
+/// file is there.
 pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Gap {
     let listing = Listing::read(&core.dir).unwrap_or_default();
     let first = core.segment_of(from);

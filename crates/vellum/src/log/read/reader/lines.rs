@@ -17,6 +17,12 @@ impl Reader {
                     if lsn.get() < begin {
                         return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
                     }
+                    if self.skips_damage
+                        && lsn == self.core.segment_of(lsn)
+                        && self.pass_nuls(len)?
+                    {
+                        continue;
+                    }
                     self.position = next;
                     return Ok(Some(Place { lsn, next, header_len: 0, len }));
                 }
@@ -32,6 +38,29 @@ impl Reader {
             }
         }
         Ok(None)
+    }
+
+    /// Goes on behind the NULs that a file begins with, if somebody has emptied it while a process
+    /// wrote: that goes on at its position. NULs that were appended are told from them by the rest
+    /// of the line, of `len` bytes in all: it has no text, or has NULs itself.
+    fn pass_nuls(&mut self, len: u64) -> Result<bool> {
+        let (lsn, limit) = (self.position, self.read_limit.end);
+        if self.window.fetch(lsn, 1, limit)? != [0] {
+            return Ok(false);
+        }
+        let line = self.window.fetch(lsn, len, limit)?;
+        let count = line.iter().take_while(|byte| **byte == 0).count();
+        let text = &line[count..];
+        if text.is_empty() || text == b"\n" || text.contains(&0) {
+            return Ok(false);
+        }
+        self.position = Lsn::new(lsn.get() + count as u64);
+        let reason = format!(
+            "bytes 0 to {count} are NULs: the file was emptied while a process wrote to it; \
+             restore it"
+        );
+        self.gaps.push(gap::gap_between(&self.core, lsn, self.position, reason));
+        Ok(true)
     }
 
     /// Length of the line at the position and where the next one starts; `None` at the end of a
