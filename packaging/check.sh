@@ -40,8 +40,8 @@ check_sums() {
   say "checksums agree"
 }
 
-# Nothing in a package names the machine that built it.
-check_names() {
+# Nothing in a package names the machine that built it, and no library has debug information.
+check_contents() {
   local inside=$CHECK/inside file
   rm -rf "$inside" && mkdir -p "$inside"
   for file in "$DIST"/*; do
@@ -55,8 +55,15 @@ check_names() {
     esac
   done
   ! grep -rlF -e "$PWD" -e "${CARGO_HOME:-$HOME/.cargo}" "$inside" || { echo "dist-check: these name this machine" >&2; exit 1; }
+  local libraries=0 sections
+  while read -r file; do
+    libraries=$((libraries + 1))
+    sections=$(readelf -SW "$file")
+    [[ $sections = *.text* && $sections != *.debug_line* ]] || { echo "dist-check: $file has debug information" >&2; exit 1; }
+  done < <(find "$inside" -name 'libvellum*.a' -o -name 'libvellum.so.*.*')
+  [ "$libraries" -gt 0 ] || { echo "dist-check: no package has libvellum.a" >&2; exit 1; }
   rm -r "$inside"
-  say "no package names this machine"
+  say "no package names this machine, and $libraries libraries have no debug information"
 }
 
 check_archive() { # the static command where there is nothing else, then the library
@@ -195,7 +202,7 @@ check_other_machine() {
 
 mkdir -p "$CHECK/mnt"
 case ${1:-all} in
-  all) check_sums; check_names; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_sdist; check_built_pythons; check_other_machine ;;
-  sdist | lintian | built_pythons | other_machine) "check_$1" ;;
+  all) check_sums; check_contents; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_sdist; check_built_pythons; check_other_machine ;;
+  contents | sdist | lintian | built_pythons | other_machine) "check_$1" ;;
   *) clean_root; "check_$1" ;;
 esac

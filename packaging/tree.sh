@@ -21,6 +21,10 @@ for command in $COMMANDS; do
   "$own" completions fish >"$share/fish/vendor_completions.d/$name.fish"
 done
 
+# Rust's own library has debug information, which no profile leaves out of libvellum.a. The `objcopy` of a
+# system knows its own machine; the one that comes with the compiler knows all of them.
+sysroot=$(rustc --print sysroot)
+objcopy="env LD_LIBRARY_PATH=$sysroot/lib $sysroot/lib/rustlib/$HOST-unknown-linux-gnu/bin/rust-objcopy"
 make --no-print-directory --silent install-c-built C_PROFILE=shipped "C_BUILT=$built-gnu/release" \
-  "DESTDIR=$root" "PREFIX=$prefix" "LIBDIR=$libdir"
+  "OBJCOPY=$objcopy" "DESTDIR=$root" "PREFIX=$prefix" "LIBDIR=$libdir"
 chmod 644 "$root$libdir/$(basename "$(readlink -f "$root$libdir/libvellum.so")")"

@@ -67,7 +67,7 @@ install-c-built: ## install what C_BUILT holds, without building it
 	ln -sf $(C_LIBRARY) $(DESTDIR)$(LIBDIR)/libvellum.so.$(C_ABI)
 	ln -sf libvellum.so.$(C_ABI) $(DESTDIR)$(LIBDIR)/libvellum.so
 	install -m 644 $(C_BUILT)/libvellum_capi.a $(DESTDIR)$(LIBDIR)/libvellum.a
-	$(if $(filter release,$(C_PROFILE)),$(OBJCOPY) --strip-debug $(DESTDIR)$(LIBDIR)/libvellum.a)
+	$(if $(filter dev,$(C_PROFILE)),,$(OBJCOPY) --strip-debug $(DESTDIR)$(LIBDIR)/libvellum.a)
 	$(FILL) $(CAPI)/install/vellum.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/vellum.pc
 	@for file in vellum-config vellum-config-version; do \
 	  $(FILL) $(CAPI)/install/$$file.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/vellum/$$file.cmake || exit 1; done

@@ -56,9 +56,13 @@ fn uninstalling_takes_away_what_was_installed_and_nothing_else() {
 
 /// As a release is installed, with what the tests have built.
 fn install_stripped(root: &Path, variables: &[&str]) -> BTreeSet<String> {
+    install_as("C_PROFILE=release", root, variables)
+}
+
+fn install_as(profile: &str, root: &Path, variables: &[&str]) -> BTreeSet<String> {
     super::tools::root();
     let built = format!("C_BUILT={}", built().join("debug").display());
-    let variables = [&["C_PROFILE=release", built.as_str()], variables].concat();
+    let variables = [&[profile, built.as_str()], variables].concat();
     make_with("install-c-built", root, &variables);
     let mut found = BTreeSet::new();
     files_below(root, root, &mut found);
@@ -81,6 +85,18 @@ fn what_is_installed_has_no_debug_information() {
         let sections = sections(&root.path().join(PREFIX).join("lib").join(name));
         assert!(sections.contains(".text") && !sections.contains(".debug_line"), "{name}");
     }
+}
+
+/// The shared library of a package is linked without any.
+#[test]
+fn the_static_library_of_a_package_has_no_debug_information() {
+    if !have(&["readelf", "objcopy"]) {
+        return;
+    }
+    let root = scratch();
+    install_as("C_PROFILE=shipped", root.path(), &[]);
+    let sections = sections(&root.path().join(PREFIX).join("lib/libvellum.a"));
+    assert!(sections.contains(".text") && !sections.contains(".debug_line"));
 }
 
 #[test]
