@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-/// Text logs that continue in new files often.
+/// Text logs that continue in new files often, and compress with zstd unless `=gzip` follows.
 const TEXT: &str = "--layout text --segment-bytes 16384 --rotate-bytes 4096 --compress";
 
 /// Framed logs of several processes, whose oldest segments go and are used again.
@@ -72,7 +72,7 @@ fn sample() -> Vec<Campaign> {
         ),
         campaign(
             format!(
-                "--records 300 {TEXT} --threads 2 --processes 2 --commit 5 --retain-files 8 \
+                "--records 300 {TEXT}=gzip --threads 2 --processes 2 --commit 5 --retain-files 8 \
                  --fill pwrite"
             ),
             "--points 15 --at-least 7",

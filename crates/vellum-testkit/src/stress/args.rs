@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Parser;
-use vellum::{CommitPath, Fill, Layout, Preallocate};
+use vellum::{CommitPath, Compression, Fill, Layout, Preallocate};
 use vellum_command::values::{self, bytes};
 
 const EXAMPLES: &str = "\
@@ -116,10 +116,10 @@ pub(super) struct Args {
     /// are writers
     #[arg(long, value_name = "COUNT", value_parser = values::files)]
     pub(super) retain_files: Option<u64>,
-    /// Have a text log compress its closed files
-    #[arg(long, value_name = "YES|NO", value_parser = values::yes_or_no())]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "yes")]
-    pub(super) compress: Option<bool>,
+    /// Have a text log compress its closed files: with zstd where nothing else is said
+    #[arg(long, value_name = "zstd|gzip|no", value_parser = values::compression())]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "zstd")]
+    pub(super) compress: Option<Compression>,
     /// In one of several processes: which of them this is, from 0
     #[arg(long, hide = true, requires = "next")]
     pub(super) process: Option<u32>,
@@ -236,9 +236,10 @@ mod tests {
             assert_eq!(args.log, PathBuf::from("x"));
             args.compress
         };
-        assert_eq!(compress("--compress x"), Some(true));
-        assert_eq!(compress("--compress=yes x"), Some(true));
-        assert_eq!(compress("--compress=no x"), Some(false));
+        assert_eq!(compress("--compress x"), Some(Compression::Zstd));
+        assert_eq!(compress("--compress=yes x"), Some(Compression::Zstd));
+        assert_eq!(compress("--compress=gzip x"), Some(Compression::Gzip));
+        assert_eq!(compress("--compress=no x"), Some(Compression::None));
         assert_eq!(compress("x"), None);
     }
 }

@@ -45,9 +45,14 @@ fn list(dir: &Path) -> Result<Vec<TextFile>> {
     Ok(names.into_iter().filter_map(parse).collect())
 }
 
-/// Reads `20261122T015723Z-0000000004000000.log` or the same with `.zst`.
+/// What a file was compressed from, by its name.
+fn plain_name(name: &str) -> Option<&str> {
+    [".zst", ".gz"].into_iter().find_map(|suffix| name.strip_suffix(suffix))
+}
+
+/// Reads `20261122T015723Z-0000000004000000.log` or the same with `.zst` or `.gz`.
 fn parse(name: String) -> Option<TextFile> {
-    let (plain, is_compressed) = match name.strip_suffix(".zst") {
+    let (plain, is_compressed) = match plain_name(&name) {
         Some(plain) => (plain, true),
         None => (name.as_str(), false),
     };
@@ -63,7 +68,7 @@ fn order_faults(capacity: u64, files: &[TextFile]) -> Vec<String> {
     for pair in files.windows(2) {
         let is_same = pair[0].first == pair[1].first
             && !pair[0].is_compressed
-            && pair[1].name.strip_suffix(".zst") == Some(&pair[0].name);
+            && plain_name(&pair[1].name) == Some(&pair[0].name);
         if !is_same && pair[0].first.get() + capacity != pair[1].first.get() {
             faults.push(format!("the file {} follows {}", pair[1].name, pair[0].name));
         }
@@ -101,4 +106,28 @@ fn content_faults(log: &Log, capacity: u64, files: &[TextFile]) -> Result<Vec<St
         }
     }
     Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults_of(names: &[&str]) -> usize {
+        let files: Vec<_> = names.iter().filter_map(|name| parse((*name).into())).collect();
+        assert_eq!(files.len(), names.len(), "{names:?}");
+        order_faults(0x1000, &files).len()
+    }
+
+    #[test]
+    fn compressed_files_have_their_places_whichever_way_they_are_compressed() {
+        let [first, second, third] =
+            [0x1000, 0x2000, 0x3000].map(|at| format!("20261122T015723Z-{at:016x}.log"));
+        for suffix in ["zst", "gz"] {
+            let packed = format!("{first}.{suffix}");
+            assert_eq!(faults_of(&[&packed, &second, &third]), 0);
+            assert_eq!(faults_of(&[&first, &packed, &second]), 0, "it is being compressed");
+            assert_eq!(faults_of(&[&packed, &third]), 1, "one is missing");
+        }
+        assert!(parse(format!("{first}.xz")).is_none());
+    }
 }

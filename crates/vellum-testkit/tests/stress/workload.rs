@@ -99,7 +99,8 @@ fn batches_checkpoints_and_prepared_segments_lose_no_number() {
 fn what_retention_removes_was_announced_and_two_checks_remove_nothing_else() {
     for options in [
         "--retain-files 5",
-        "--retain-files 9 --threads 3 --processes 2 --compress=yes",
+        "--retain-files 9 --threads 3 --processes 2 --compress",
+        "--retain-files 9 --threads 3 --processes 2 --compress=gzip",
         "--retain-files 12 --threads 3 --fill pwrite --commit 7",
     ] {
         let place = Place::new();
