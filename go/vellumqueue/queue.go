@@ -65,7 +65,8 @@ type Queue struct {
 	closing chan struct{}
 	keeper  sync.WaitGroup
 
-	whenAcked func() // for tests: between the log and memory
+	// For tests: between the log and memory, and before a message is read.
+	whenAcked, beforeLoad func()
 }
 
 // savedAt is where a state was saved last.
@@ -381,27 +382,45 @@ func (q *Queue) Messages(ctx context.Context) iter.Seq2[*Message, error] {
 
 // again gives out a message that was given out before.
 func (q *Queue) again() (*Message, error) {
+	for {
+		message, err := q.pop()
+		if err != nil {
+			return nil, err
+		}
+		if err = q.load(message); err == nil {
+			return message, nil
+		}
+		// Where its lease has ended already another one may have acknowledged it: it may be gone.
+		if message.Nack(0) == nil {
+			return nil, err
+		}
+	}
+}
+
+// pop takes the oldest message that is ready, without its data.
+func (q *Queue) pop() (*Message, error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.closed {
-		q.mu.Unlock()
 		return nil, vellum.ErrClosed
 	}
 	e := q.flight.popReady(q.options.inOrder)
 	if e == nil {
-		q.mu.Unlock()
 		return nil, ErrEmpty
 	}
-	message := q.lend(e)
-	q.mu.Unlock()
-	record, err := q.log.ReadAt(e.lsn, nil)
+	return q.lend(e), nil
+}
+
+// load reads the data of a message.
+func (q *Queue) load(message *Message) error {
+	if q.beforeLoad != nil {
+		q.beforeLoad()
+	}
+	record, err := q.log.ReadAt(message.LSN, nil)
 	if err == nil {
 		_, message.Data, err = parseMessage(record)
 	}
-	if err != nil {
-		_ = message.Nack(0)
-		return nil, err
-	}
-	return message, nil
+	return err
 }
 
 // lend gives a message out. The caller holds mu.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,6 +151,22 @@ func TestALeaseEndsAndCanBeExtended(t *testing.T) {
 	}
 	must(t, other.Ack(background))
 	wantError(t, other.Extend(time.Hour), ErrLeaseLost)
+}
+
+func TestALeaseMayEndBeforeTheMessageIsRead(t *testing.T) {
+	q := open(t, filepath.Join(t.TempDir(), "queue"), Lease(0))
+	put(t, q, "one", "two")
+	must(t, get(t, q).Nack(0))
+	first, _ := q.flight.oldest()
+	q.beforeLoad = func() {
+		q.beforeLoad = nil
+		q.expire(first, q.flight.leases)
+		other := get(t, q)
+		want(t, string(other.Data), "one")
+		must(t, other.Ack(background))
+		must(t, q.saveState()) // which removes it
+	}
+	want(t, string(get(t, q).Data), "two")
 }
 
 func TestMessagesOfAKeyComeOneAfterTheOther(t *testing.T) {
@@ -301,6 +318,60 @@ func diskBytes(t *testing.T, q *Queue) (bytes uint64) {
 		bytes += segment.AllocatedBytes
 	}
 	return bytes
+}
+
+// tmpfs mounts a small filesystem for the test.
+func tmpfs(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		if os.Getenv("VELLUM_REQUIRE") == "all" {
+			t.Fatal(err)
+		}
+		t.Skip("a filesystem cannot be mounted: ", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+func TestAFullDiskIsEmptiedByConsumers(t *testing.T) {
+	message := make([]byte, 100_000)
+	t.Run("fail", func(t *testing.T) {
+		path := filepath.Join(tmpfs(t, "24m"), "queue")
+		q := open(t, path, MaxBytes(32<<20, Fail))
+		for range 3 {
+			var err error
+			count := 0
+			for ; err == nil; count++ {
+				err = q.Put(background, message)
+			}
+			wantError(t, err, vellum.ErrNoSpace)
+			if count < 80 {
+				t.Fatal(count)
+			}
+			// It goes on in another life too.
+			crash(t, q)
+			q = open(t, path, MaxBytes(32<<20, Fail))
+			want(t, len(drain(t, q)), count-1)
+		}
+	})
+	t.Run("block", func(t *testing.T) {
+		q := open(t, filepath.Join(tmpfs(t, "24m"), "queue"), MaxBytes(32<<20, Block))
+		done := make(chan error)
+		go func() {
+			var err error
+			for i := 0; i < 1000 && err == nil; i++ {
+				err = q.Put(background, message)
+			}
+			done <- err
+		}()
+		for range 1000 {
+			m, err := q.Get(background)
+			must(t, err)
+			must(t, m.Ack(background))
+		}
+		must(t, <-done)
+	})
 }
 
 func TestMemoryIsBoundedByWhatIsInFlight(t *testing.T) {
@@ -522,10 +593,11 @@ func workForEver(path string) error {
 		}()
 		go func() {
 			for m, err := range q.Messages(background) {
+				if err != nil {
+					failed <- err
+				}
 				message := strings.TrimSpace(string(m.Data))
 				switch {
-				case err != nil:
-					failed <- err
 				case rand.IntN(20) == 0:
 					_ = m.Nack(0)
 				case rand.IntN(20) == 0:
