@@ -1,5 +1,6 @@
-//! How long single calls took: the columns of a latency table. Written by hand, because the exact
-//! samples are there, and a histogram would round them.
+//! How long single calls took: the columns of a latency table.
+
+use vellum_command::samples::quantile;
 
 /// What many latencies come to, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,8 @@ impl Latency {
         let avg = nanos.iter().map(|nanos| *nanos as f64).sum::<f64>() / count;
         let square = |nanos: &u64| (*nanos as f64 - avg).powi(2);
         let stddev = (nanos.iter().map(square).sum::<f64>() / count).sqrt();
-        let (lower, upper) = (quantile(nanos, 0.25), quantile(nanos, 0.75));
+        let at = |share| quantile(nanos, share).unwrap_or(0) as f64;
+        let (lower, upper) = (at(0.25), at(0.75));
         let reach = (upper - lower) * FENCE;
         let low = nanos.partition_point(|nanos| (*nanos as f64) < lower - reach);
         let high = nanos.partition_point(|nanos| *nanos as f64 <= upper + reach);
@@ -46,17 +48,11 @@ impl Latency {
             max: max / 1000.0,
             stddev: stddev / 1000.0,
             outlier_percent: outliers / count * 100.0,
-            p50: quantile(nanos, 0.5) / 1000.0,
-            p99: quantile(nanos, 0.99) / 1000.0,
-            p999: quantile(nanos, 0.999) / 1000.0,
+            p50: at(0.5) / 1000.0,
+            p99: at(0.99) / 1000.0,
+            p999: at(0.999) / 1000.0,
         })
     }
-}
-
-/// The smallest sample that so large a share of them does not exceed.
-fn quantile(sorted: &[u64], share: f64) -> f64 {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted[rank.clamp(1, sorted.len()) - 1] as f64
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! `stdio` and `signals` are what a process gets from outside. `values` and `moment` read words of
 //! the command line; `shipping` is the part that two programs have, and `help` makes man pages and
-//! completions. `output`, `text` and `records` bring results out, and `outcome` says how it went.
-//! Data goes to standard output, talk to standard error.
+//! completions. `samples` sums figures up. `output`, `text` and `records` bring results out, and
+//! `outcome` says how it went. Data goes to standard output, talk to standard error.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ pub mod moment;
 pub mod outcome;
 pub mod output;
 pub mod records;
+pub mod samples;
 pub mod shipping;
 pub mod signals;
 pub mod stdio;

@@ -2,6 +2,7 @@
 //! less. It is kept whole, and the rules about causes are functions of it.
 
 use serde::Serialize;
+use vellum_command::samples;
 
 use super::program::Figure;
 use crate::histogram::Histogram;
@@ -164,11 +165,8 @@ impl Tick {
         let mut writes: Vec<u64> = operations.iter().map(|one| one.write_ns).collect();
         times.sort_unstable();
         writes.sort_unstable();
-        let at = |sorted: &[u64], share: f64| {
-            let rank = (share * sorted.len() as f64).ceil() as usize;
-            let found = sorted.get(rank.max(1) - 1);
-            found.map_or(0.0, |nanos| *nanos as f64 / 1e3)
-        };
+        let at =
+            |sorted: &[u64], share: f64| samples::quantile(sorted, share).unwrap_or(0) as f64 / 1e3;
         let sum: u64 = times.iter().sum();
         let records = operations.iter().map(|one| u64::from(one.records)).sum();
         Tick {
@@ -196,8 +194,7 @@ impl Tick {
 pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1).copied().unwrap_or(0.0)
+    samples::quantile(&sorted, share).unwrap_or(0.0)
 }
 
 /// The middle of `values`.

@@ -22,6 +22,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use vellum::{Create, Log, Lsn, Options};
 use vellum_command::outcome::{Outcome, Result};
+use vellum_command::samples::{Spread, quantile};
 use vellum_command::values::short_span;
 
 use crate::output;
@@ -84,9 +85,7 @@ impl Round {
 
     /// In microseconds.
     fn quantile(&self, share: f64) -> f64 {
-        let last = self.times.len().saturating_sub(1);
-        let at = (last as f64 * share).round() as usize;
-        self.times.get(at).map_or(f64::NAN, |nanos| *nanos as f64 / 1e3)
+        quantile(&self.times, share).map_or(f64::NAN, |nanos| nanos as f64 / 1e3)
     }
 }
 
@@ -162,17 +161,13 @@ fn row(name: &str, rounds: &[Round]) -> Result<()> {
 }
 
 /// Median, minimum and maximum.
-fn spread(mut figures: Vec<f64>) -> String {
-    figures.sort_by(f64::total_cmp);
+fn spread(figures: Vec<f64>) -> String {
     let digits = |figure: f64| if figure < 10.0 { 2 } else { 0 };
     let text = |figure: f64| format!("{figure:.*}", digits(figure));
-    match &figures[..] {
-        [] => "–".into(),
-        [first, .., last] => {
-            let median = figures[figures.len() / 2];
-            format!("{} ({}–{})", text(median), text(*first), text(*last))
-        }
-        [only] => text(*only),
+    let Some(Spread { min, median, max }) = Spread::of(&figures) else { return "–".into() };
+    match figures.len() {
+        1 => text(median),
+        _ => format!("{} ({}–{})", text(median), text(min), text(max)),
     }
 }
 

@@ -15,7 +15,8 @@ pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     let how = Restore { until, resume: args.resume, jobs: usize::from(args.jobs) };
     let bar = output::bar();
     let restored =
-        read::restore(&remote, &args.dir, how, &mut |done, all| output::show(&bar, done, all)).await;
+        read::restore(&remote, &args.dir, how, &mut |done, all| output::show(&bar, done, all))
+            .await;
     bar.finish_and_clear();
     let restored = restored?;
     match args.json {
