@@ -17,17 +17,21 @@ pub struct Processors {
     pub others: f64,
     /// The share that the host kept.
     pub stolen: f64,
+    /// The share of its time that a writer was ready and waited for a processor.
+    pub waiting: f64,
 }
 
 /// With so much of all processors in use, a thread that is ready waits for one.
 const SCARCE: f64 = 0.8;
+/// A writer that waits for so much of its time is slow because of that.
+const WAITING: f64 = 0.2;
 /// The same for what the host keeps.
 const STOLEN: f64 = 0.1;
 
 impl Processors {
     /// Do others use so much of the processors that writers wait for one?
     pub(super) fn are_busy(&self) -> bool {
-        self.others >= SCARCE
+        self.others >= SCARCE || self.waiting >= WAITING
     }
 
     /// Does the host keep so much of them?
@@ -78,8 +82,16 @@ impl Moment {
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / all;
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         let others = (share(now.busy, self.busy) - own / cores).max(0.0);
-        Processors { own, others, stolen: share(now.stolen, self.stolen) }
+        Processors { own, others, stolen: share(now.stolen, self.stolen), waiting: 0.0 }
     }
+}
+
+/// For how long this thread was ready and had no processor, since it began; 0 where the kernel does
+/// not count it.
+pub(super) fn waited() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
 }
 
 /// Busy, stolen and all of the first line of `/proc/stat`.

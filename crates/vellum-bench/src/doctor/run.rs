@@ -130,7 +130,9 @@ impl Patient<'_> {
         let order = self.order(length);
         let (at, moment) = (begun.elapsed(), Moment::now());
         let slice = slice::run(&mut self.targets, order);
-        self.processors.push(moment.since());
+        let writing = length.as_secs_f64() * self.targets.len().max(1) as f64;
+        let waiting = slice.waited.as_secs_f64() / writing;
+        self.processors.push(Processors { waiting, ..moment.since() });
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         self.series.add(millis(at), millis(tick), &slice.operations, &slice.flushes);
         self.series.failures.extend(slice.failure);
@@ -154,6 +156,7 @@ impl Patient<'_> {
             own: middle(|one| one.own),
             others: middle(|one| one.others),
             stolen: middle(|one| one.stolen),
+            waiting: middle(|one| one.waiting),
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::machine::waited;
 use super::series::{Failure, Flush, Operation};
 use super::target::{Target, failure};
 
@@ -32,6 +33,8 @@ pub(super) struct Slice {
     pub(super) operations: Vec<Operation>,
     pub(super) flushes: Vec<Flush>,
     pub(super) failure: Option<Failure>,
+    /// For how long writers were ready and had no processor, all of them together.
+    pub(super) waited: Duration,
 }
 
 /// Has each of `targets` written by a thread of its own.
@@ -48,6 +51,7 @@ pub(super) fn run(targets: &mut [Target], order: Order) -> Slice {
         whole.operations.extend(slice.operations);
         whole.flushes.extend(slice.flushes);
         whole.failure = whole.failure.or(slice.failure);
+        whole.waited += slice.waited;
     }
     whole.operations.sort_by_key(|one| one.end_ns);
     whole.flushes.sort_unstable();
@@ -89,6 +93,13 @@ fn flushed(
 }
 
 fn written(target: &mut Target, order: Order, begun: Instant) -> Slice {
+    let waited_before = waited();
+    let mut slice = all_written(target, order, begun);
+    slice.waited = waited().saturating_sub(waited_before);
+    slice
+}
+
+fn all_written(target: &mut Target, order: Order, begun: Instant) -> Slice {
     let mut slice = Slice::default();
     let mut done = 0;
     while begun.elapsed() < order.length && slice.operations.len() < OPERATIONS_MAX {

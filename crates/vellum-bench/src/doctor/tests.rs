@@ -100,3 +100,12 @@ fn the_reason_names_the_figure_the_limit_and_the_cause() {
     assert_eq!(doubtful.verdict, Verdict::NotGoodEnough);
     assert!(doubtful.reason.ends_with("take it with care, the host is busy"));
 }
+
+#[test]
+fn what_the_directory_is_on_explains_nothing_where_all_is_good() {
+    let overlay = || vec![Finding::new(Cause::Overlay, Weight::Reason, "an overlay copies")];
+    assert_eq!(judged(&[], overlay(), 10.0).causes[0].weight, Weight::Note);
+    let slow = judged(&[], overlay(), 15_000.0);
+    assert_eq!(slow.causes[0].weight, Weight::Reason);
+    assert!(slow.reason.ends_with("an overlay copies"), "{}", slow.reason);
+}

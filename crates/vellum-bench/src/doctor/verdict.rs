@@ -116,17 +116,21 @@ impl Places {
 pub(super) fn judge(
     program: &Program,
     series: Series,
-    causes: Vec<Finding>,
+    mut causes: Vec<Finding>,
     accepted: &[Cause],
     places: &Places,
 ) -> Judged {
     let limits: Vec<Measured> =
         program.limits.iter().filter_map(|limit| measured(limit, &series)).collect();
+    let by_figures = limits.iter().map(|one| one.verdict).max().unwrap_or(Verdict::NotGoodEnough);
+    if by_figures == Verdict::Good {
+        causes.iter_mut().for_each(explain_nothing);
+        causes.sort_by_key(|one| (one.weight, one.cause));
+    }
     let counts = |one: &&Finding| !accepted.contains(&one.cause);
     let danger = causes.iter().filter(counts).find(|one| one.weight == Weight::Danger);
     let has_no_figure = limits.is_empty();
     let worst = limits.iter().max_by(|one, other| severity(one).total_cmp(&severity(other)));
-    let by_figures = limits.iter().map(|one| one.verdict).max().unwrap_or(Verdict::NotGoodEnough);
     let verdict = if danger.is_some() { Verdict::NotGoodEnough } else { by_figures };
     let explains = |one: &&Finding| one.weight == Weight::Reason;
     let primary = danger.or_else(|| causes.iter().filter(counts).find(explains));
@@ -149,6 +153,13 @@ pub(super) fn judge(
         failures: series.failures.clone(),
         operations: series.operations(),
         ticks: series.ticks,
+    }
+}
+
+/// Where all figures are good, what a disk lies under is no reason for anything.
+fn explain_nothing(finding: &mut Finding) {
+    if finding.weight == Weight::Reason && finding.cause.is_of_place() {
+        finding.weight = Weight::Note;
     }
 }
 

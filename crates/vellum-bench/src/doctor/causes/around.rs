@@ -23,3 +23,23 @@ fn weight(cause: Cause, severity: Severity) -> Weight {
         (_, Severity::Note) => Weight::Note,
     }
 }
+
+impl Cause {
+    /// Is it what the directory is on, and nothing that was measured?
+    pub(in crate::doctor) fn is_of_place(self) -> bool {
+        matches!(
+            self,
+            Cause::CgroupLimit
+                | Cause::Misaligned
+                | Cause::DataJournal
+                | Cause::SyncMount
+                | Cause::CopyOnWrite
+                | Cause::Compression
+                | Cause::NearlyFull
+                | Cause::NetworkFilesystem
+                | Cause::Fuse
+                | Cause::Overlay
+                | Cause::NoExtents
+        )
+    }
+}

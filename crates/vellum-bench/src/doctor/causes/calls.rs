@@ -6,6 +6,8 @@ use crate::doctor::series::median;
 
 /// A call that takes so long is slow.
 const SLOW_US: f64 = 3000.0;
+/// Where processors are scarce, any call takes longer.
+const SLOW_IF_SCARCE_US: f64 = 8000.0;
 /// One call is what takes the time if it takes so many times as long as the other.
 const APART: f64 = 3.0;
 /// A write of a part of a block takes so many times as long where the disk reads first …
@@ -35,9 +37,10 @@ fn slow_call(evidence: &Evidence<'_>) -> Option<Finding> {
     if evidence.is_synced() && usual < (write + flush) / 2.0 {
         return None;
     }
-    let (cause, what) = if flush >= SLOW_US && flush >= APART * write {
+    let slow = if evidence.processors.are_scarce() { SLOW_IF_SCARCE_US } else { SLOW_US };
+    let (cause, what) = if flush >= slow && flush >= APART * write {
         (Cause::SlowFlush, "the flush is what takes the time")
-    } else if write >= SLOW_US {
+    } else if write >= slow {
         (Cause::SlowDevice, "it is the write itself that takes the time")
     } else {
         return None;

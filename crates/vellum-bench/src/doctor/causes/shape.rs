@@ -33,6 +33,7 @@ const THROTTLED_MIN_US: f64 = 1000.0;
 const JITTER: f64 = 4.0;
 /// … and so much longer.
 const JITTER_MIN_US: f64 = 2000.0;
+const JITTER_IF_SCARCE_US: f64 = 10_000.0;
 /// Where a disk is free or busy with others, the slow writes take so many times as long …
 const EITHER: f64 = 15.0;
 /// … and the last of a hundred no longer than so many times those.
@@ -54,10 +55,10 @@ pub(super) fn causes(evidence: &Evidence<'_>, is_limited: bool) -> Vec<Finding> 
     let rules = [
         failures(series),
         seen_neighbour(evidence.others).or_else(unseen),
-        budget_ends(series),
+        budget_ends(evidence),
         throttle,
         stalls(evidence),
-        jitter(series),
+        jitter(evidence),
     ];
     rules.into_iter().flatten().collect()
 }
@@ -99,13 +100,14 @@ fn seen_neighbour(pauses: &[OtherIo]) -> Option<Finding> {
 
 /// Others that it does not see, beyond the disk.
 fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
-    slow_stretches(evidence).or_else(|| free_or_busy(evidence.series))
+    slow_stretches(evidence).or_else(|| free_or_busy(evidence))
 }
 
 /// A write finds the disk free, or waits for the end of what others do, and for no longer.
-fn free_or_busy(series: &Series) -> Option<Finding> {
-    let Spread { fast, slow, last, .. } = Spread::of(series)?;
-    let is_either = slow >= EITHER * fast && slow - fast >= JITTER_MIN_US && last <= BOUNDED * slow;
+fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
+    let Spread { fast, slow, last, .. } = Spread::of(evidence.series)?;
+    let is_apart = slow >= EITHER * fast && slow - fast >= apart_us(evidence);
+    let is_either = is_apart && last <= BOUNDED * slow;
     is_either.then(|| {
         Finding::new(
             Cause::Neighbour,
@@ -152,7 +154,8 @@ fn slow_stretches(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// First fast, then slow to the end. What came before anything was counted belongs to it.
-fn budget_ends(series: &Series) -> Option<Finding> {
+fn budget_ends(evidence: &Evidence<'_>) -> Option<Finding> {
+    let series = evidence.series;
     let all = series.early.iter().chain(&series.ticks);
     let busy: Vec<&Tick> = all.filter(|tick| tick.operations > 0).collect();
     let times: Vec<f64> = busy.iter().map(|tick| tick.mean_us).collect();
@@ -165,7 +168,10 @@ fn budget_ends(series: &Series) -> Option<Finding> {
     let is_step = median(slow) >= step * median(fast) && quantile(slow, 0.1) > quantile(fast, 0.9);
     // A disk that grows slower bit by bit has no budget that ends.
     let has_levels = quantile(slow, 0.25) >= 0.5 * median(slow) && median(slow) >= 100.0;
-    let is_long = (end - at) >= LONG * (end - begun);
+    // Others that come in the middle of a run part it in two as well.
+    let is_clear =
+        !evidence.processors.are_scarce() || median(slow) - median(fast) >= JITTER_IF_SCARCE_US;
+    let is_long = (end - at) >= LONG * (end - begun) && is_clear;
     if times.len() < TICKS_MIN || !is_step || !has_levels || !is_long {
         return None;
     }
@@ -269,9 +275,9 @@ fn regular(gaps: &[f64]) -> Option<f64> {
 }
 
 /// No two writes take the same time.
-fn jitter(series: &Series) -> Option<Finding> {
-    let Spread { fast, slow, ratio, .. } = Spread::of(series)?;
-    (ratio >= JITTER && slow - fast >= JITTER_MIN_US).then(|| {
+fn jitter(evidence: &Evidence<'_>) -> Option<Finding> {
+    let Spread { fast, slow, ratio, .. } = Spread::of(evidence.series)?;
+    (ratio >= JITTER && slow - fast >= apart_us(evidence)).then(|| {
         Finding::new(
             Cause::Jitter,
             Weight::Reason,
@@ -282,6 +288,11 @@ fn jitter(series: &Series) -> Option<Finding> {
             ),
         )
     })
+}
+
+/// How far writes have to be apart: waiting for a processor parts them, too.
+fn apart_us(evidence: &Evidence<'_>) -> f64 {
+    if evidence.processors.are_scarce() { JITTER_IF_SCARCE_US } else { JITTER_MIN_US }
 }
 
 /// How far writes of the same time are apart, in the middle of all ticks with enough of them.

@@ -3,6 +3,7 @@
 
 use crate::cause::Cause;
 use crate::doctor::evidence::{Evidence, Finding, Weight};
+use crate::doctor::machine::Processors;
 use crate::doctor::series::{Tick, median};
 use crate::doctor::verdict::Verdict;
 
@@ -39,9 +40,14 @@ fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 fn busy_machine(evidence: &Evidence<'_>) -> Option<Finding> {
-    let others = evidence.processors.others;
+    let Processors { others, waiting, .. } = evidence.processors;
     evidence.processors.are_busy().then(|| {
-        let what = format!("other programs used {:.0} % of the processors", others * 100.0);
+        let what = format!(
+            "other programs used {:.0} % of the processors, and a writer waited for one {:.0} % of \
+             its time",
+            others * 100.0,
+            waiting * 100.0
+        );
         Finding::new(Cause::BusyMachine, Weight::Care, what)
     })
 }

@@ -96,6 +96,18 @@ fn writes_that_find_the_disk_free_or_busy_have_a_neighbour() {
 }
 
 #[test]
+fn waiting_for_a_processor_is_neither_jitter_nor_a_budget() {
+    let waiting = shaped(1, |_, tick| {
+        (tick.p10_us, tick.p90_us, tick.p99_us) = (140.0, 4000.0, 8000.0);
+    });
+    let seen = |series| found_with(series, |evidence| evidence.processors.waiting = 0.4);
+    assert_eq!(seen(&waiting), [Cause::BusyMachine]);
+    // Others came in the middle.
+    let joined = shaped(1, |index, tick| slow(tick, if index < 20 { 1.0 } else { 5.0 }));
+    assert_eq!(seen(&joined), [Cause::BusyMachine]);
+}
+
+#[test]
 fn where_processors_are_scarce_only_stalls_by_the_clock_are_believed() {
     let stalled = |every: fn(usize) -> bool| {
         let series = shaped(1, |index, tick| {
@@ -185,7 +197,7 @@ fn failures_are_told_by_the_number_of_the_error() {
 fn the_tester_looks_at_itself() {
     let used = |own, others, stolen| {
         found_with(&sound(1), |evidence| {
-            evidence.processors = Processors { own, others, stolen };
+            evidence.processors = Processors { own, others, stolen, waiting: 0.0 };
         })
     };
     assert_eq!(used(0.95, 0.0, 0.0), [Cause::TesterBound]);
