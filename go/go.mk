@@ -9,7 +9,10 @@ GO_LIB ?= go/lib
 export GOTOOLCHAIN ?= local
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules with what they use from elsewhere are apart, so that nobody else pays for that.
-GO_MODULES = $(patsubst %/go.mod,%,$(wildcard go/go.mod go/*/go.mod))
+GO_MODULES = $(filter-out $(GO_PEERS),$(patsubst %/go.mod,%,$(wildcard go/go.mod go/*/go.mod)))
+# Those that build the programs of others are tested once, and without the race detector: that would build them
+# three times.
+GO_PEERS = $(patsubst %/go.mod,%,$(wildcard go/*peers/go.mod))
 
 .PHONY: build-go lint-go test-go test-go-modules
 
@@ -45,3 +48,5 @@ test-go-modules: lint-go ## the same, where Go is there
 	@for module in $(GO_MODULES); do cd $(CURDIR)/$$module && echo "make: $$module" && \
 	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -count=1 -race $(GO_TEST) ./... && \
 	  GOEXPERIMENT=cgocheck2 GOMAXPROCS=1 $(GO) test -count=1 -short $(GO_TEST) ./... || exit 1; done
+	@for module in $(GO_PEERS); do cd $(CURDIR)/$$module && echo "make: $$module" && \
+	  $(GO) vet ./... && $(GO) test -count=1 $(GO_TEST) ./... || exit 1; done

@@ -1,0 +1,380 @@
+package otelvellum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.uber.org/zap"
+
+	"vellum"
+	"vellum/internal/lookup"
+)
+
+var errClosed = errors.New("the storage is closed")
+
+// client is the storage of one component. Values are in the log; where they are is in memory.
+type client struct {
+	log    *vellum.Log
+	look   *lookup.Lookup
+	config *Config
+	// Of all clients together.
+	reserve *reserve
+	logger  *zap.Logger
+
+	// Held shared while records are read, and exclusively while they are removed. It comes before mu.
+	trimming sync.RWMutex
+
+	// Guards what follows. Who changes the log holds it, so that changes are in the same order in
+	// the log and in memory.
+	mu     sync.RWMutex
+	places map[string]place
+	// Bytes of the records of all values.
+	live uint64
+	// Bytes of records that no longer count, since the last checkpoint.
+	garbage uint64
+	// The end of the log, and the length of the record, at the last checkpoint.
+	checkpointed    vellum.LSN
+	checkpointBytes uint64
+	batch           *vellum.Batch
+	record          []byte
+	closed          bool
+
+	// One of those who give space back at a time. It comes before the others.
+	tidying sync.Mutex
+	due     chan struct{}
+	stopped sync.WaitGroup
+}
+
+// place is where the record of a value is, and how long that is.
+type place struct {
+	position vellum.LSN
+	bytes    uint32
+}
+
+var (
+	_ storage.Client = (*client)(nil)
+	_ storage.Walker = (*client)(nil)
+)
+
+func openClient(path string, config *Config, reserve *reserve, logger *zap.Logger) (
+	*client, error,
+) {
+	log, err := vellum.Open(path, vellum.WAL(), vellum.ApplicationTag(Format), vellum.Mode(0o600),
+		vellum.SpareSegmentsMax(1))
+	if err != nil {
+		return nil, err
+	}
+	c := &client{
+		log:     log,
+		look:    lookup.New(log),
+		config:  config,
+		reserve: reserve,
+		logger:  logger,
+		places:  map[string]place{},
+		batch:   log.NewBatch(),
+		due:     make(chan struct{}, 1),
+	}
+	if err := c.recover(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	c.stopped.Add(1)
+	go c.maintain()
+	return c, nil
+}
+
+// Close closes the storage. What was acknowledged stays.
+func (c *client) Close(context.Context) error {
+	c.mu.Lock()
+	wasClosed := c.closed
+	if !wasClosed {
+		c.closed = true
+		close(c.due)
+	}
+	c.mu.Unlock()
+	if wasClosed {
+		return nil
+	}
+	c.stopped.Wait()
+	return c.log.Close()
+}
+
+// Get returns the value of a key, or nil where it has none.
+func (c *client) Get(ctx context.Context, key string) ([]byte, error) {
+	operation := storage.GetOperation(key)
+	err := c.Batch(ctx, operation)
+	return operation.Value, err
+}
+
+// Set gives a key a value.
+func (c *client) Set(ctx context.Context, key string, value []byte) error {
+	return c.Batch(ctx, storage.SetOperation(key, value))
+}
+
+// Delete takes the value of a key away.
+func (c *client) Delete(ctx context.Context, key string) error {
+	return c.Batch(ctx, storage.DeleteOperation(key))
+}
+
+// Batch does all of the operations in their order, or none: also where the collector is killed.
+//
+// On a full disk it returns storage.ErrStorageFull, and the storage goes on. Contexts are not asked:
+// after an answer it is known what is stored.
+func (c *client) Batch(_ context.Context, operations ...*storage.Operation) error {
+	if err := validate(operations); err != nil {
+		return err
+	}
+	last, err := c.do(operations)
+	if errors.Is(err, vellum.ErrNoSpace) && c.reclaim() {
+		last, err = c.do(operations)
+	}
+	if err != nil || last == 0 || !c.config.FSync {
+		return full(err)
+	}
+	return full(c.log.Commit(context.Background(), last))
+}
+
+func validate(operations []*storage.Operation) error {
+	for _, operation := range operations {
+		if operation.Type < storage.Get || operation.Type > storage.Delete {
+			return fmt.Errorf("%d is no type of an operation", operation.Type)
+		}
+		if uint64(len(operation.Key))+uint64(len(operation.Value)) > math.MaxUint32-5 {
+			return fmt.Errorf("the value of %.100q is longer than 4 GiB", operation.Key)
+		}
+	}
+	return nil
+}
+
+// full has a full disk known as what components ask for.
+func full(err error) error {
+	if errors.Is(err, vellum.ErrNoSpace) {
+		return fmt.Errorf("%w: %w", storage.ErrStorageFull, err)
+	}
+	return err
+}
+
+// do does operations, and returns the position of the last record that was appended for them.
+func (c *client) do(operations []*storage.Operation) (vellum.LSN, error) {
+	c.trimming.RLock()
+	defer c.trimming.RUnlock()
+	places, last, err := c.change(operations)
+	if err != nil {
+		return 0, err
+	}
+	return last, c.readAll(operations, places)
+}
+
+// readAll reads the values that operations ask for. Their places are in the same order.
+func (c *client) readAll(operations []*storage.Operation, places []place) error {
+	for i, operation := range operations {
+		if operation.Type != storage.Get {
+			continue
+		}
+		value, err := c.read(operation.Key, places[i])
+		if err != nil {
+			return err
+		}
+		operation.Value = value
+	}
+	return nil
+}
+
+// read returns a value; nil for no place.
+func (c *client) read(key string, at place) ([]byte, error) {
+	if at.position == 0 {
+		return nil, nil
+	}
+	record, err := c.look.Read(at.position)
+	if err != nil {
+		return nil, err
+	}
+	is, value, err := decodeSet(record)
+	if err == nil && string(is) != key {
+		err = errNotARecord
+	}
+	return value, err
+}
+
+// change does what operations change, and notes where the values are that they read.
+func (c *client) change(operations []*storage.Operation) ([]place, vellum.LSN, error) {
+	if !changes(operations) {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+	} else {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	if c.closed {
+		return nil, 0, errClosed
+	}
+	return c.changeLocked(operations)
+}
+
+// changeLocked appends what operations change, and then does it in memory.
+func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.LSN, error) {
+	var positions []vellum.LSN
+	var last vellum.LSN
+	if changes(operations) {
+		var err error
+		if positions, err = c.append(operations); err != nil {
+			return nil, 0, err
+		}
+		last = positions[len(positions)-1]
+	}
+	places := c.apply(operations, positions)
+	if last != 0 {
+		c.noticeGrowth()
+	}
+	return places, last, nil
+}
+
+func changes(operations []*storage.Operation) bool {
+	for _, operation := range operations {
+		if operation.Type != storage.Get {
+			return true
+		}
+	}
+	return false
+}
+
+// apply does in memory what was appended, and returns the places of the values that are asked for.
+func (c *client) apply(operations []*storage.Operation, positions []vellum.LSN) []place {
+	places := make([]place, len(operations))
+	for i, operation := range operations {
+		switch operation.Type {
+		case storage.Get:
+			places[i] = c.places[operation.Key]
+		case storage.Set:
+			bytes := uint32(5 + len(operation.Key) + len(operation.Value))
+			c.put(operation.Key, place{positions[0], bytes})
+			positions = positions[1:]
+		case storage.Delete:
+			c.drop(operation.Key)
+			c.garbage += uint64(recordOverhead + 1 + len(operation.Key))
+			positions = positions[1:]
+		}
+	}
+	return places
+}
+
+func (c *client) put(key string, at place) {
+	c.drop(key)
+	c.places[key] = at
+	c.live += recordOverhead + uint64(at.bytes)
+}
+
+func (c *client) drop(key string) {
+	if before, exists := c.places[key]; exists {
+		delete(c.places, key)
+		c.live -= recordOverhead + uint64(before.bytes)
+		c.garbage += recordOverhead + uint64(before.bytes)
+	}
+}
+
+// append appends the records of operations, all or none. On a full disk it gives the reserve to
+// those that add no key.
+func (c *client) append(operations []*storage.Operation) ([]vellum.LSN, error) {
+	grows := c.addsKey(operations)
+	if grows && !c.reserve.fill() {
+		return nil, vellum.ErrNoSpace
+	}
+	positions, err := c.appendBatch(operations)
+	if !errors.Is(err, vellum.ErrNoSpace) {
+		return positions, err
+	}
+	if grows || !c.reserve.use() {
+		return nil, err
+	}
+	c.askForCheckpoint()
+	return c.appendBatch(operations)
+}
+
+func (c *client) addsKey(operations []*storage.Operation) bool {
+	for _, operation := range operations {
+		_, exists := c.places[operation.Key]
+		if operation.Type == storage.Set && !exists {
+			return true
+		}
+	}
+	return false
+}
+
+// The memory in which longer batches were put together is given back.
+const buffersMax = 4 * mebibyte
+
+func (c *client) appendBatch(operations []*storage.Operation) ([]vellum.LSN, error) {
+	bytes := 0
+	for _, operation := range operations {
+		if operation.Type != storage.Get {
+			c.record = appendOperation(c.record[:0], operation)
+			c.batch.Push(c.record)
+			bytes += len(c.record)
+		}
+	}
+	positions, err := c.batch.AppendEach(context.Background())
+	if bytes > buffersMax {
+		c.record, c.batch = nil, c.log.NewBatch()
+	}
+	return positions, err
+}
+
+// Walk calls a function for every key and value, and does the operations that it has returned
+// when it is through. Nothing else changes meanwhile; the function must not use the client.
+func (c *client) Walk(ctx context.Context, visit storage.WalkFunc) error {
+	last, err := c.walk(ctx, visit)
+	if err != nil || last == 0 || !c.config.FSync {
+		return full(err)
+	}
+	return full(c.log.Commit(context.Background(), last))
+}
+
+func (c *client) walk(ctx context.Context, visit storage.WalkFunc) (vellum.LSN, error) {
+	c.trimming.RLock()
+	defer c.trimming.RUnlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, errClosed
+	}
+	operations, err := c.visitAll(ctx, visit)
+	if err == nil {
+		err = validate(operations)
+	}
+	if err != nil {
+		return 0, err
+	}
+	places, last, err := c.changeLocked(operations)
+	if err != nil {
+		return 0, err
+	}
+	return last, c.readAll(operations, places)
+}
+
+// visitAll collects the operations that a function returns for each value.
+func (c *client) visitAll(ctx context.Context, visit storage.WalkFunc) (
+	[]*storage.Operation, error,
+) {
+	var operations []*storage.Operation
+	for key, at := range c.places {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		value, err := c.read(key, at)
+		if err != nil {
+			return nil, err
+		}
+		more, err := visit(key, value)
+		isOver := errors.Is(err, storage.SkipAll)
+		if err != nil && !isOver {
+			return nil, err
+		}
+		if operations = append(operations, more...); isOver {
+			break
+		}
+	}
+	return operations, nil
+}
