@@ -6,6 +6,7 @@
 //! series     the figures of each second
 //! causes     around, shape, calls, tester: pure functions of what was found
 //! verdict    good, marginal, not good enough; one sentence; one line to paste
+//! lies       does durable mean durable
 //! diagnosis  all of it: for a terminal, as JSON, HTML, JUnit; compare: two of them
 //! ```
 
@@ -19,6 +20,7 @@ mod compare;
 mod diagnosis;
 mod evidence;
 mod junit;
+pub mod lies;
 mod machine;
 mod probe;
 mod program;
