@@ -14,7 +14,7 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test lint test-python \
-  openraft model model-long orders mutants killpoints killpoints-all inject stress worlds powercut powercut-sample deny clean
+  openraft model model-long orders mutants killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
 
 # A target is listed by the text behind its `##`, with `##*` among those of every day; a group by `##@`.
 LIST = { text = $$0; sub(/.*\#\#\*? /, "", text); sub(/:.*/, ""); printf "  %-17s%s\n", $$0, text }
@@ -151,6 +151,9 @@ powercut: tools filesystems ##* cut the power at any write on ext4, XFS and btrf
 powercut-sample: tools filesystems ##* a few hundred power cuts, each opened in two boots, as `make test` runs them (root)
 	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 	@$(TARGET)/debug/vellum-powercut --profile sample || [ $$? -eq 77 ]
+
+zoo: tools filesystems ## `vellum doctor --lies` on lying and honest disks, CUTS=50 power cuts each (root)
+	$(CARGO) run -p vellum-testkit --bin vellum-lies -- --cuts $(or $(CUTS),50)
 
 lint: tools lint-tools lint-go ##* formatting, clippy, rustdoc
 	$(CARGO) fmt --all --check

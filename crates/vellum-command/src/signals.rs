@@ -16,6 +16,9 @@ use signal_hook::low_level::pipe;
 /// What a supervisor or a terminal asks a process to end with.
 const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
+/// What ends a run early that tells its result then.
+pub const INTERRUPTING: [i32; 2] = [SIGINT, SIGTERM];
+
 /// Signals that ask this process to end in good order. A second one ends it at once, but for
 /// SIGHUP: a shell sends it after others, and again.
 #[derive(Debug)]

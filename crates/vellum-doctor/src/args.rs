@@ -9,11 +9,11 @@ use vellum_command::values;
 
 const EXAMPLES: &str = "\
 Exit codes:
-  0  good for every program
+  0  good for every program; all that was promised is there
   1  failed
   2  usage
-  5  marginal for one of them
-  6  not good enough for one of them
+  5  marginal for one of them; of promises nothing can be concluded
+  6  not good enough for one of them; a promise was broken
 
 Examples:
   vellum doctor --for etcd /var/lib/etcd
@@ -21,7 +21,10 @@ Examples:
   vellum doctor --rate 5000/s --bytes 300 --p99 10ms /data
   vellum doctor --quick --for sqlite --accept memory /dev/shm
   vellum doctor --minutes 10 --for etcd --json disk.json /data
-  vellum doctor compare before.json after.json";
+  vellum doctor compare before.json after.json
+  vellum doctor --lies --serve 7007 --witness promises     # on another machine
+  vellum doctor --lies --witness other:7007 /data          # then pull the plug
+  vellum doctor --lies --check --witness other:7007 /data  # when it is on again";
 
 const COMPARE_EXAMPLES: &str = "\
 Exit codes:
@@ -94,6 +97,48 @@ pub struct DoctorArgs {
     /// Write the result as one HTML file with charts, or print it with `-`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
+    /// Does durable mean durable?
+    #[command(flatten)]
+    pub lies: LiesArgs,
+}
+
+/// What a measurement takes and this does not.
+const OTHERS: [&str; 9] =
+    ["programs", "rate", "bytes", "p99", "quick", "accept", "json", "junit", "html"];
+
+/// How promises are tested.
+#[derive(Args, Debug)]
+pub struct LiesArgs {
+    /// Does durable mean durable? Write numbered blocks, and tell each number to a witness once its
+    /// block is durable, until the plug is pulled; then --check
+    #[arg(long, conflicts_with_all = OTHERS, help_heading = "Power cuts")]
+    pub lies: bool,
+    /// The witness: HOST:PORT of another machine, or a file on another disk [default: this
+    /// terminal, for numbers to write down]
+    #[arg(long, value_name = "WHERE", requires = "lies", help_heading = "Power cuts")]
+    pub witness: Option<String>,
+    /// Be the witness of other machines, at this port; what they promise is written to the file of
+    /// --witness. There is no password
+    #[arg(long, value_name = "PORT", requires = "witness", conflicts_with = "check")]
+    #[arg(help_heading = "Power cuts")]
+    pub serve: Option<u16>,
+    /// After the cut: what was promised and is lost?
+    #[arg(long, requires = "lies", help_heading = "Power cuts")]
+    pub check: bool,
+    /// The last number that was written down
+    #[arg(long, value_name = "NUMBER", requires = "check", conflicts_with = "witness")]
+    #[arg(help_heading = "Power cuts")]
+    pub promised: Option<u64>,
+    /// The disk was cut off, though this machine was not started again or the writer had ended
+    #[arg(long, requires = "check", help_heading = "Power cuts")]
+    pub was_cut: bool,
+}
+
+impl LiesArgs {
+    /// Whether it writes blocks.
+    pub(crate) fn is_writer(&self) -> bool {
+        self.lies && !self.check && self.serve.is_none()
+    }
 }
 
 /// What else the doctor does.

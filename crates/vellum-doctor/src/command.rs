@@ -7,8 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use vellum_bench::doctor::{self, Config, Diagnosis, Program, Verdict};
 use vellum_command::outcome::{self, Outcome, Result};
+use vellum_command::signals;
 
 use crate::args::{CompareArgs, DoctorArgs, DoctorCommand};
+use crate::lies;
 use crate::outputs::Outputs;
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
@@ -35,6 +37,9 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     if let Some(DoctorCommand::Compare(args)) = &args.command {
         return compare(args);
     }
+    if args.lies.lies {
+        return lies::run(args);
+    }
     let programs = programs(args)?;
     let outputs = Outputs::of(&[
         (Form::Json, &args.json),
@@ -50,6 +55,11 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     drop(scratch);
     outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
     Ok(judged(diagnosis.verdict()))
+}
+
+/// The signals that the command takes itself.
+pub fn taken(args: &DoctorArgs) -> &'static [i32] {
+    if args.lies.is_writer() { &signals::INTERRUPTING } else { &[] }
 }
 
 /// The exit code for errors of measurements.

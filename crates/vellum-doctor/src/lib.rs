@@ -5,9 +5,10 @@
 
 mod args;
 mod command;
+mod lies;
 pub mod outputs;
 pub mod progress;
 pub mod scratch;
 
-pub use args::{CompareArgs, DoctorArgs, DoctorCommand};
-pub use command::{code, run};
+pub use args::{CompareArgs, DoctorArgs, DoctorCommand, LiesArgs};
+pub use command::{code, run, taken};

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &DoctorArgs) -> Result<Outcome> {
-    signals::end_first_process(&[])?;
+    signals::end_first_process(vellum_doctor::taken(args))?;
     vellum_doctor::run(args)
 }
 

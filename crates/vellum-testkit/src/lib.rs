@@ -4,11 +4,12 @@
 //!   killpoints   kills a process at each instruction of an operation, or fails each system call
 //!   worlds       runs logs among forks, limits, other users, containers and copies
 //!   powercut     builds the disk as a power cut leaves it after any write, and has it recovered
+//!   lies         cuts the power of lying and honest disks, and asks `vellum doctor` about each
 //!   stress       appends numbered records, and checks what a crash left of them
 //!   fuzz         opens, reads and repairs logs whose files are damaged in any way
 //! ```
 //!
-//! Each of the first four is a command, as `vellum-stress`, and has its command line in `cli`.
+//! Each of the first five is a command, as `vellum-stress`, and has its command line in `cli`.
 //! `tests/fuzz` and cargo-fuzz (the workspace `fuzz/`) run the fuzz cases.
 //!
 //! All draw from one generator, [`random`]. Its seed is printed, so a run can be repeated.
@@ -20,6 +21,7 @@
 
 pub mod fuzz;
 pub mod killpoints;
+pub mod lies;
 pub mod payload;
 pub mod powercut;
 pub mod random;

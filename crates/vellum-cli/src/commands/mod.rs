@@ -39,6 +39,7 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Append(_) => &append::TAKEN[..],
         Command::Stat(args) => stat::taken(args),
         Command::Bench(args) => bench::taken(&args.suite),
+        Command::Doctor(args) => vellum_doctor::taken(args),
         _ => &[],
     };
     signals::end_first_process(taken).context("cannot take signals")?;

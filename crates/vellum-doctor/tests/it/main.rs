@@ -2,5 +2,6 @@
 //! times.
 
 mod disks;
+mod lies;
 mod results;
 mod support;

@@ -56,8 +56,8 @@ pub enum Conclusion {
 pub struct Checked {
     /// The highest number that was promised.
     pub promised: u64,
-    /// How many blocks of those were looked for; older ones were overwritten or removed.
-    pub looked_for: u64,
+    /// The blocks of those that were looked for; older ones were overwritten or removed.
+    pub looked_for: Vec<u64>,
     /// What is not there.
     pub lost: Vec<Lost>,
     /// What follows.
@@ -75,7 +75,7 @@ pub fn check(dir: &Path, promises: &Promises, is_cut: bool) -> Result<Checked> {
     let head = promises.head.as_ref().or(own.as_ref());
     let mut checked = Checked {
         promised: promises.highest,
-        looked_for: 0,
+        looked_for: Vec::new(),
         lost: Vec::new(),
         conclusion: Conclusion::Nothing(String::new()),
     };
@@ -94,7 +94,7 @@ pub fn check(dir: &Path, promises: &Promises, is_cut: bool) -> Result<Checked> {
     look(dir, head.run, &mut checked)?;
     checked.conclusion = match not_known(dir, promises, head.boot, is_cut)? {
         Some(why) => Conclusion::Nothing(why),
-        None if checked.looked_for == 0 => {
+        None if checked.looked_for.is_empty() => {
             Conclusion::Nothing("nothing was promised before the cut".into())
         }
         None if checked.lost.is_empty() => Conclusion::Honest,
@@ -140,7 +140,7 @@ fn look(dir: &Path, run: u64, checked: &mut Checked) -> Result<()> {
         let place = place(number);
         let open = || File::open(dir.join(&place.name));
         let file = files.entry(place.name.clone()).or_insert_with(open);
-        checked.looked_for += 1;
+        checked.looked_for.push(number);
         let loss = match file {
             Ok(file) => loss(run, number, &read(file, place.offset)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Loss::Missing),
@@ -207,7 +207,8 @@ fn loss(run: u64, number: u64, found: &io::Result<Vec<u8>>) -> Option<Loss> {
 impl Checked {
     /// For a terminal, at most 100 columns wide.
     pub fn text(&self) -> String {
-        let Checked { promised, looked_for, lost, conclusion } = self;
+        let Checked { promised, lost, conclusion, .. } = self;
+        let looked_for = self.looked_for.len();
         let mut text = report::wrapped(&match conclusion {
             Conclusion::Honest => format!(
                 "Honest so far: all {looked_for} promised blocks that should be there are there."

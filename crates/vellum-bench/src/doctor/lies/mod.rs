@@ -21,6 +21,7 @@ mod write;
 mod tests;
 
 pub use check::{Checked, Conclusion, Loss, Lost, check};
+pub use place::whole;
 pub use promises::Promises;
 pub use serve::Server;
 pub use witness::{Terminal, Witness, file_witness, tcp_witness};

@@ -1,9 +1,9 @@
 //! Where the block of each number lies, and what is in it.
 //!
-//! One in three is appended to a file that grows, and flushed by fdatasync. One in three overwrites
-//! a block of a file that is there, through O_DSYNC. One in three is a new file, which is flushed by
-//! fsync, as its directory is. So a number is enough to find its block, and a witness that knows
-//! the highest number knows all promises.
+//! One in three is appended to a file that grows, and flushed by fdatasync. One in three
+//! overwrites a block of a file that is there, through O_DSYNC. One in three is a new file, which
+//! is flushed by fsync, as its directory is. So a number is enough to find its block, and a
+//! witness that knows the highest number knows all promises.
 
 use std::path::{Path, PathBuf};
 
@@ -104,6 +104,13 @@ pub(super) fn sector(run: u64, number: u64, index: usize) -> [u8; SECTOR_LEN] {
 pub(super) fn number_of(run: u64, sector: &[u8]) -> Option<u64> {
     let word = |at: usize| Some(u64::from_le_bytes(sector.get(at..at + 8)?.try_into().ok()?));
     (word(0)? == run).then(|| word(8)).flatten()
+}
+
+/// The run and the number of a block that is whole, wherever it was found.
+pub fn whole(block: &[u8]) -> Option<(u64, u64)> {
+    let run = u64::from_le_bytes(block.get(..8)?.try_into().ok()?);
+    let number = number_of(run, block)?;
+    (block == content(run, number)).then_some((run, number))
 }
 
 /// The path of the directory of the blocks.

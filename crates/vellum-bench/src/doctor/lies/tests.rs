@@ -59,7 +59,7 @@ fn nothing_is_concluded_without_a_cut() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = written(dir.path(), 30);
     let checked = check(dir.path(), &promises(dir.path(), &memory), false).unwrap();
-    assert_eq!((checked.promised, checked.looked_for, checked.lost.len()), (30, 30, 0));
+    assert_eq!((checked.promised, checked.looked_for.len(), checked.lost.len()), (30, 30, 0));
     assert!(matches!(checked.conclusion, Conclusion::Nothing(_)));
     assert!(checked.text().contains("has not been started again"), "{}", checked.text());
     let checked = check(dir.path(), &promises(dir.path(), &memory), true).unwrap();
@@ -139,7 +139,7 @@ fn a_number_that_was_written_down_is_enough() {
     let output = String::from_utf8(output).unwrap();
     assert!(output.starts_with("vellum-lies 1 run=") && output.contains("\n1\n"), "{output}");
     let checked = check(dir.path(), &Promises::up_to(9), true).unwrap();
-    assert_eq!((checked.looked_for, checked.conclusion), (9, Conclusion::Honest));
+    assert_eq!((checked.looked_for.len(), checked.conclusion), (9, Conclusion::Honest));
     fs::remove_dir_all(dir.path().join(DIR_NAME)).unwrap();
     let checked = check(dir.path(), &Promises::up_to(9), true).unwrap();
     assert!(checked.text().contains("Is the filesystem mounted?"), "{}", checked.text());
@@ -156,7 +156,7 @@ fn another_machine_is_a_witness() {
     let promises = Promises::asked(&address, dir.path()).unwrap();
     assert_eq!(promises.highest(), 50);
     let checked = check(dir.path(), &promises, true).unwrap();
-    assert_eq!((checked.looked_for, checked.conclusion), (50, Conclusion::Honest));
+    assert_eq!((checked.looked_for.len(), checked.conclusion), (50, Conclusion::Honest));
     // A second run with the same witness.
     fs::rename(dir.path().join(DIR_NAME), dir.path().join("before")).unwrap();
     write(dir.path(), &mut tcp_witness(&address).unwrap(), limits).unwrap();

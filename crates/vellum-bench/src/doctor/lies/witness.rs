@@ -1,4 +1,4 @@
-//! Who is told of each number: somebody whom the power cut does not reach.
+//! The witness is told of each number, and the power cut does not reach it.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

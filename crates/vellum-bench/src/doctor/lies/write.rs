@@ -27,7 +27,7 @@ pub struct Limits {
 
 /// Writes below `dir` until the plug is pulled, a limit is reached or the run is to end
 /// ([`end_runs_when_readable`](crate::end_runs_when_readable)). Returns the last number. The
-/// witness is not told of the end; that is for the caller, who knows whether there is a cut to come.
+/// witness is not told of the end; that is for the caller, who knows whether a cut is to come.
 ///
 /// # Errors
 ///

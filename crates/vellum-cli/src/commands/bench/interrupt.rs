@@ -3,14 +3,13 @@
 use std::os::fd::AsFd;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use vellum_bench::{ErrorKind, Progress, Report, Suite};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
-use vellum_command::signals::Asked;
+use vellum_command::signals::{self, Asked};
 
 /// The signals that end a run early.
-pub(super) const TAKEN: [i32; 2] = [SIGINT, SIGTERM];
+pub(super) const TAKEN: [i32; 2] = signals::INTERRUPTING;
 
 /// The signals, and how one of them cut a suite short.
 pub(super) struct Interrupt {
