@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::place::{BLOCK_LEN, SECTOR_LEN, content, dir_in, number_of, place, required, sector};
 use super::promises::{Promises, boot_id, filesystem_of, read_head};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::report;
 
 /// So many losses are told one by one.
@@ -91,7 +91,7 @@ pub fn check(dir: &Path, promises: &Promises, is_cut: bool) -> Result<Checked> {
     if own.as_ref().is_some_and(|own| own.run != head.run) {
         return Err(Error::invalid("the witness knows of another run than that of these blocks"));
     }
-    look(dir, head.run, &mut checked)?;
+    look(dir, head.run, &mut checked);
     checked.conclusion = match not_known(dir, promises, head.boot, is_cut)? {
         Some(why) => Conclusion::Nothing(why),
         None if checked.looked_for.is_empty() => {
@@ -132,9 +132,9 @@ fn not_known(
 }
 
 /// Looks for each block that must be there.
-fn look(dir: &Path, run: u64, checked: &mut Checked) -> Result<()> {
+fn look(dir: &Path, run: u64, checked: &mut Checked) {
     let dir = dir_in(dir);
-    let begun = highest_in(&dir, run)?.max(checked.promised) + 1;
+    let begun = highest_in(&dir, run).max(checked.promised) + 1;
     let mut files: BTreeMap<String, io::Result<File>> = BTreeMap::new();
     for number in required(checked.promised, begun) {
         let place = place(number);
@@ -150,25 +150,20 @@ fn look(dir: &Path, run: u64, checked: &mut Checked) -> Result<()> {
         // Of new files there are many.
         files.retain(|name, _| !name.starts_with("new-"));
     }
-    Ok(())
 }
 
 /// The highest number of all sectors that are there: what it took the place of is not missed.
-fn highest_in(dir: &Path, run: u64) -> Result<u64> {
+fn highest_in(dir: &Path, run: u64) -> u64 {
     let mut highest = 0;
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error).context(|| format!("look into {}", dir.display())),
-    };
-    for entry in entries.flatten() {
+    // What cannot be looked into is lost, and is told for each block.
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(bytes) = fs::read(entry.path()) else { continue };
         for (found, index) in bytes.chunks(SECTOR_LEN).zip((0..BLOCK_LEN / SECTOR_LEN).cycle()) {
             let is_whole = |number: &u64| *found == sector(run, *number, index);
             highest = highest.max(number_of(run, found).filter(is_whole).unwrap_or(0));
         }
     }
-    Ok(highest)
+    highest
 }
 
 /// What is at a place; shorter at the end of its file.

@@ -115,6 +115,17 @@ fn each_kind_of_loss_is_named() {
 }
 
 #[test]
+fn a_directory_that_cannot_be_looked_into_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let promises = promises(dir.path(), &written(dir.path(), 9));
+    fs::remove_dir_all(dir.path().join(DIR_NAME)).unwrap();
+    fs::write(dir.path().join(DIR_NAME), "a file").unwrap();
+    let checked = check(dir.path(), &promises, true).unwrap();
+    assert_eq!((checked.lost.len(), checked.conclusion), (9, Conclusion::Lied));
+    assert!(matches!(checked.lost[0].loss, Loss::Unreadable(_)));
+}
+
+#[test]
 fn a_block_that_was_being_overwritten_may_be_torn() {
     let dir = tempfile::tempdir().unwrap();
     let memory = written(dir.path(), 400);
