@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the .tar.gz of one architecture, and the static command as a file of its own. archive.sh ARCHITECTURE
+# Makes the .tar.gz of one architecture, and the static commands as files of their own. archive.sh ARCHITECTURE
 . "$(dirname "$0")/common.sh"
 arch=$1
 name=vellum-$VERSION-linux-$arch
@@ -16,4 +16,6 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH
 for command in $COMMANDS; do
   install -m 755 "$root/bin/${command%%:*}" "$DIST/${command%%:*}-$VERSION-linux-$arch"
 done
+# The doctor alone fits a container of one file. `vellum doctor` is the same, with a man page.
+install -m 755 "$TARGET/$arch-unknown-linux-musl/release/vellum-doctor" "$DIST/vellum-doctor-$VERSION-linux-$arch"
 say "made $name.tar.gz"
