@@ -107,9 +107,10 @@ impl Diagnosis {
     }
 }
 
-/// A row of the report: figures for each tick, and how they went over time.
+/// A row of the report: figures for each tick, and how they went over time. Each stands in a table
+/// of its own: programs are not there to be compared with each other.
 fn case(judged: &Judged, filesystem: &str) -> Case {
-    let case = Case::new("programs").key("filesystem", filesystem).key("program", &judged.name);
+    let case = Case::new(&judged.name).key("filesystem", filesystem).key("program", &judged.name);
     let busy: Vec<_> = judged.ticks.iter().filter(|tick| tick.operations > 0).collect();
     if busy.is_empty() {
         return Case { failed: Some(judged.reason.clone()), ..case };
