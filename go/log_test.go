@@ -340,6 +340,39 @@ func TestADurableReaderSeesWhatIsCommitted(t *testing.T) {
 	want(t, rest(t, reader), []string{"one"})
 }
 
+func TestAReaderAtTheEndCanFollowAndBeStored(t *testing.T) {
+	for name, kind := range map[string]vellum.Option{
+		"wal": vellum.WAL(), "events": vellum.Events(), "text": vellum.Text(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := open(t, kind)
+			cursor, err := log.Cursor("c", 0)
+			must(t, err)
+			reader, err := log.NewReader(0, vellum.OnlyDurable())
+			must(t, err)
+			for i := range 20 {
+				line := fmt.Sprint("line ", i, "\n")
+				// Commits leave something between the records.
+				_, err := log.AppendDurable(background, []byte(line))
+				must(t, err)
+				for record, err := range reader.Follow(background) {
+					must(t, err)
+					want(t, string(record.Data), line)
+					break
+				}
+				_, err = reader.Next()
+				wantError(t, err, io.EOF)
+				must(t, cursor.Commit(reader.Position()))
+				other, err := log.NewReader(reader.Position())
+				must(t, err)
+				_, err = other.Next()
+				wantError(t, err, io.EOF)
+				must(t, other.Close())
+			}
+		})
+	}
+}
+
 func TestCheckpointTrimTruncate(t *testing.T) {
 	log := open(t, vellum.WAL(), vellum.SegmentBytes(64<<10), vellum.CheckpointAfter(1000))
 	var lsns []vellum.LSN
