@@ -85,7 +85,7 @@ test: tools packages filesystems extras lint fuzz-check ##* everything: lint, un
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory openraft
 	$(MAKE) --no-print-directory test-ship
-	$(MAKE) --no-print-directory test-go
+	$(MAKE) --no-print-directory test-go GO_TEST=-short
 	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
 

@@ -35,7 +35,7 @@ lint-go: ## the formatting of the Go packages, where Go is there
 	@command -v gofmt >/dev/null || exit 0; changed=$$(gofmt -l go); [ -z "$$changed" ] || \
 	  { echo "make: gofmt would change" $$changed >&2; exit 1; }
 
-test-go: ## the tests of the Go packages, with the race detector and the checks of cgo; GO_TEST=-run=NAME
+test-go: ## the tests of the Go packages, with the race detector and the checks of cgo; GO_TEST=-short as in `test`, or -run=NAME
 	@if command -v $(GO) >/dev/null; then $(MAKE) --no-print-directory test-go-modules; \
 	else echo "make: go is missing (Go 1.24 or later): the tests of the Go packages are skipped" >&2; \
 	  [ "$$VELLUM_REQUIRE" != all ]; fi
