@@ -17,6 +17,16 @@ func (s *Store) makeCheckpoints() {
 	}
 }
 
+func (s *Store) checkpointIfGrown() error {
+	s.mu.RLock()
+	hasGrown := !s.closed && s.log.Published() > s.checkpointed+closingBytes
+	s.mu.RUnlock()
+	if !hasGrown {
+		return nil
+	}
+	return s.checkpoint()
+}
+
 // checkpoint appends what recovery begins with, and trims what no longer counts.
 //
 // It may be interrupted anywhere: until its position is stored with the log, recovery begins at

@@ -7,6 +7,9 @@ import (
 	"vellum"
 )
 
+// As long as a file of the log is, unless an option of Open says otherwise.
+const fileBytes = 16 << 20
+
 // DeleteRange deletes the entries from index first to last: the oldest ones, the newest ones, or
 // any others. It is durable when it returns.
 //
@@ -15,7 +18,7 @@ func (s *Store) DeleteRange(first, last uint64) error {
 	s.flight.Lock()
 	freed, err := s.deleteRange(first, last)
 	s.flight.Unlock()
-	if err != nil || freed < uint64(checkpointBytes) {
+	if err != nil || freed < fileBytes {
 		return err
 	}
 	return s.checkpoint()

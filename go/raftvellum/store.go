@@ -20,7 +20,10 @@ import (
 
 // A checkpoint is made when the log has grown by this much since the last one: opening reads no
 // more than that, and the blocks of the index.
-const checkpointBytes = 16 << 20
+const checkpointBytes = 4 << 20
+
+// Closing makes one for this much.
+const closingBytes = 64 << 10
 
 // The memory in which longer batches were put together is given back.
 const buffersMax = 4 << 20
@@ -90,6 +93,8 @@ func Open(path string, options ...vellum.Option) (*Store, error) {
 
 // Close closes the store. What was acknowledged is durable already.
 func (s *Store) Close() error {
+	// The next opening has little to read then. Without it, it reads a little more.
+	_ = s.checkpointIfGrown()
 	if !s.stop() {
 		return nil
 	}
