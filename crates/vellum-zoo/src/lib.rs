@@ -36,3 +36,8 @@ pub use disk::{Disk, Figures, Tally};
 pub use missing::{Missing, look_for_needs, missing_if_forbidden};
 pub use served::{Request, Served};
 pub use store::Cut;
+
+/// The programs of the page compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Page;
