@@ -66,6 +66,8 @@ pub mod process;
 #[cfg(target_os = "linux")]
 pub mod residence;
 #[cfg(target_os = "linux")]
+pub mod thread_number;
+#[cfg(target_os = "linux")]
 pub mod wait;
 
 #[cfg(target_os = "linux")]

@@ -38,13 +38,21 @@ pub(crate) struct Origin {
 
 /// Shared words and the memory they are in.
 pub(crate) struct Region {
+    /// Found once, because each append asks for them several times.
+    words: NonNull<Words>,
     memory: Memory,
 }
 
 enum Memory {
     Mapped(Map),
-    Heap(Box<Words>),
+    /// Of a box.
+    Heap,
 }
+
+// SAFETY: the pointer leads to atomics that live as long as the region, wherever it is sent.
+unsafe impl Send for Region {}
+// SAFETY: the same; nothing but shared references is made of it.
+unsafe impl Sync for Region {}
 
 impl Region {
     /// Maps the words of a control file, to store into them if `writable`. Storage that would fail
@@ -54,7 +62,9 @@ impl Region {
         if writable && map.try_populate(0, CONTROL_LEN) == Err(Errno::FAULT) {
             return Err(Errno::NOSPC);
         }
-        Ok(Region { memory: Memory::Mapped(map) })
+        // SAFETY: the mapping is a control file, and stays with the region.
+        let words = NonNull::from(unsafe { words_in(map.as_ptr()) });
+        Ok(Region { words, memory: Memory::Mapped(map) })
     }
 
     /// Whether storage has failed under the words: they are a copy that nobody else sees.
@@ -67,7 +77,7 @@ impl Region {
     fn was_lost(&self) -> bool {
         match &self.memory {
             Memory::Mapped(map) => map.is_lost(),
-            Memory::Heap(_) => false,
+            Memory::Heap => false,
         }
     }
 
@@ -75,22 +85,19 @@ impl Region {
     #[cfg(not(all(loom, test)))]
     pub(crate) fn on_heap() -> Region {
         let layout = std::alloc::Layout::new::<Words>();
-        // SAFETY: `Words` is not empty, all zeros is a valid value of every atomic, and the memory
-        // comes from the allocator and with the layout that the box gives it back with.
-        let words = unsafe {
-            let memory = std::alloc::alloc_zeroed(layout).cast::<Words>();
-            if memory.is_null() {
-                std::alloc::handle_alloc_error(layout);
-            }
-            Box::from_raw(memory)
-        };
-        Region { memory: Memory::Heap(words) }
+        // SAFETY: `Words` is not empty.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        // All zeros is a valid value of every atomic, and the memory comes from the allocator and
+        // with the layout that a box gives it back with.
+        let words = NonNull::new(memory.cast());
+        let words = words.unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        Region { words, memory: Memory::Heap }
     }
 
     /// The same, of the model with weak memory.
     #[cfg(all(loom, test))]
     pub(crate) fn on_heap() -> Region {
-        Region { memory: Memory::Heap(Box::default()) }
+        Region { words: NonNull::from(Box::leak(Box::default())), memory: Memory::Heap }
     }
 
     /// Where the words are from; `None` where no file stands behind them.
@@ -99,7 +106,7 @@ impl Region {
         match &self.memory {
             // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
             Memory::Mapped(map) => Some(unsafe { map.as_ptr().add(ORIGIN_OFFSET).cast().as_ref() }),
-            Memory::Heap(_) => None,
+            Memory::Heap => None,
         }
     }
 
@@ -113,16 +120,22 @@ impl Region {
                 // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
                 Some(unsafe { map.as_ptr().add(IDENTITY_OFFSET).cast().as_ref() })
             }
-            Memory::Heap(_) => None,
+            Memory::Heap => None,
         }
     }
 
     #[inline]
     pub(crate) fn words(&self) -> &Words {
-        match &self.memory {
-            // SAFETY: the mapping is that of `map`.
-            Memory::Mapped(map) => unsafe { words_in(map.as_ptr()) },
-            Memory::Heap(words) => words,
+        // SAFETY: they are in memory of the region, which is there until it is dropped.
+        unsafe { self.words.as_ref() }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if matches!(self.memory, Memory::Heap) {
+            // SAFETY: they are those of a box, and nobody has them any more.
+            drop(unsafe { Box::from_raw(self.words.as_ptr()) });
         }
     }
 }

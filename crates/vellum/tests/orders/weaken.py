@@ -23,7 +23,7 @@ LIST = HERE / "steps.md"
 # A model that has not ended by then takes the order for right.
 SECONDS = 900
 ORDER = re.compile(r"Ordering::(Relaxed|Acquire|Release|AcqRel|SeqCst)")
-FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:const )?fn (\w+)")
+FUNCTION = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")
 
 
 def weaker(kind, order):

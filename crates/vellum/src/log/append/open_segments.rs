@@ -6,7 +6,6 @@ use crate::log::append::Appender;
 use crate::log::layout::limits;
 use crate::log::state::attachment::{Attachment, LocalSlot};
 use crate::segment::file::Segment;
-use crate::shared::exclusive::Exclusive;
 use crate::shared::tail_word::Range;
 use crate::{Lsn, Result};
 
@@ -19,7 +18,10 @@ const SEGMENTS_IN_HAND: usize = 4;
 impl Attachment {
     /// Lets idle slots drop the segments that have gone from the list.
     fn forget_segments(&self, gone: &[Lsn]) {
-        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+        if gone.is_empty() {
+            return;
+        }
+        for mut slot in self.slots.all_idle() {
             if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
                 slot.forget_segment();
             }

@@ -1,13 +1,12 @@
 //! The slots of one process: a thread has one for the length of an append.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::log::append::Appender;
 use crate::log::repair::pad;
 use crate::log::repair::presence::Presence;
-use crate::log::state::attachment::{LOCAL_SLOT_COUNT, LocalSlot};
+use crate::log::state::attachment::LocalSlot;
 use crate::shared::exclusive::Taken;
 use crate::shared::participants;
 use crate::shared::words::SLOT_COUNT;
@@ -26,8 +25,7 @@ impl<'a> Appender<'a> {
     /// A slot for the calling thread, with nothing in flight in it.
     #[inline]
     pub(crate) fn take_slot(self) -> Result<Taken<'a, LocalSlot>> {
-        if let Some(slot) =
-            self.writer.attachment.slots[thread_number() % LOCAL_SLOT_COUNT].try_take()
+        if let Some(slot) = self.writer.attachment.slots.own()
             && slot.is_claimed
         {
             return Ok(slot);
@@ -37,14 +35,16 @@ impl<'a> Appender<'a> {
 
     #[cold]
     fn take_any_slot(self) -> Result<Taken<'a, LocalSlot>> {
-        let favourite = thread_number();
+        let slots = &self.writer.attachment.slots;
         loop {
-            for turn in 0..LOCAL_SLOT_COUNT {
-                let slot = &self.writer.attachment.slots[(favourite + turn) % LOCAL_SLOT_COUNT];
-                let Some(mut slot) = slot.try_take() else { continue };
+            for mut slot in slots.own().into_iter().chain(slots.shared()) {
                 if slot.is_claimed || self.claim(&mut slot)? {
                     return Ok(slot);
                 }
+            }
+            // Those of other threads, where there are no more to claim.
+            if let Some(slot) = slots.idle().find(|slot| slot.is_claimed) {
+                return Ok(slot);
             }
             // Every slot of this process is in the middle of an append.
             std::thread::yield_now();
@@ -109,18 +109,4 @@ impl<'a> Appender<'a> {
         self.writer.attachment.claimed_count.fetch_sub(1, Ordering::Relaxed);
         participants::give_up_slot(self.writer.core.words(), slot.index);
     }
-}
-
-/// A small number for the calling thread, so that threads find different slots.
-fn thread_number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    NUMBER.with(|number| {
-        if number.get() == usize::MAX {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        number.get()
-    })
 }

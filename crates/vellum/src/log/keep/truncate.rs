@@ -65,7 +65,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let prepare = writer.lock_prepare()?;
     let before = tail_word::load(words);
     let tail = before.tail();
-    let mut slots = writer.attachment.take_all_slots().ok_or_else(|| in_use(core))?;
+    let mut slots = writer.attachment.slots.all().ok_or_else(|| in_use(core))?;
     if tail_word::published(words) != tail || !lock.is_idle() {
         return Err(in_use(core));
     }

@@ -70,7 +70,7 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     let lock = writer.lock_commits(wait::deadline(core), &busy)?;
     let words = core.words();
     let prepare = writer.lock_prepare()?;
-    let Some(mut slots) = writer.attachment.take_all_slots() else { return Ok(None) };
+    let Some(mut slots) = writer.attachment.slots.all() else { return Ok(None) };
     if !lock.is_idle() {
         return Ok(None);
     }

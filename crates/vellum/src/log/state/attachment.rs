@@ -24,7 +24,7 @@ use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::watch::Glance;
 use crate::segment::file::Segment;
-use crate::shared::exclusive::{Exclusive, Taken};
+use crate::shared::exclusive::{Seats, Taken};
 use crate::shared::participants::{self, Claim, LockLiveness, Owner, PRESENCE_BYTE};
 use crate::shared::tail_word::Range;
 use crate::shared::words::{PARTICIPANT_COUNT, Words};
@@ -35,8 +35,9 @@ use crate::sys::process::Incarnation;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Lsn, Options, Result, WriterId};
 
-/// Appends that one process can have in progress at the same moment; more wait their turn.
-pub(crate) const LOCAL_SLOT_COUNT: usize = 128;
+/// Appends that one process can have in progress at the same moment beside one for each of its
+/// first threads; more wait their turn.
+const SHARED_SLOT_COUNT: usize = 64;
 /// A process's place in a log.
 pub(crate) struct Attachment {
     /// Holds the lock of this life's place; nothing else uses this open file.
@@ -54,7 +55,7 @@ pub(crate) struct Attachment {
     writer_id: OnceLock<WriterId>,
     /// Whether this process passes the barriers of who waits (`sys::barrier`).
     pub(crate) is_registered: bool,
-    pub(crate) slots: Box<[Exclusive<LocalSlot>]>,
+    pub(crate) slots: Seats<LocalSlot>,
     /// How many of them have a shared slot.
     pub(crate) claimed_count: AtomicUsize,
     /// Position up to which nothing more is prepared ahead, after that failed.
@@ -190,8 +191,8 @@ impl Attachment {
                 format!("{PARTICIPANT_COUNT} processes are attached already, as many as can be");
             Error::new(ErrorKind::TooManyParticipants, message).at_path(&path)
         })?;
-        let slots = (0..LOCAL_SLOT_COUNT).map(|_| Exclusive::default()).collect();
         let is_registered = sys::barrier::register();
+        let slots = Seats::new(SHARED_SLOT_COUNT, is_registered);
         Ok(Attachment {
             lock_file,
             presence: Mutex::new(Some(presence)),
@@ -225,7 +226,7 @@ impl Attachment {
     /// holds in the words that they see. Not as long as a thread is in the middle of something.
     pub(crate) fn play_dead(&self) {
         let Ok(_idle) = self.busy.try_write() else { return };
-        let Some(_slots) = self.take_all_slots() else { return };
+        let Some(_slots) = self.slots.all() else { return };
         // Where the kernel refuses it, the others wait until the log is closed.
         let _ = participants::leave_place(self.lock_file.fd(), self.me);
         self.presence().take();
@@ -233,7 +234,7 @@ impl Attachment {
 
     /// Gives back every slot that is not in use, with what it has open.
     pub(crate) fn empty_slots(&self, words: &Words) {
-        for mut slot in self.slots.iter().filter_map(Exclusive::try_take) {
+        for mut slot in self.slots.all_idle() {
             slot.forget_segment();
             if slot.is_claimed {
                 self.give_back(words, &mut slot);
@@ -247,11 +248,6 @@ impl Attachment {
         (slot.is_claimed, slot.is_lent) = (false, false);
         participants::release_slot(words, slot.index);
         self.claimed_count.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Every slot of this process, if none is in use.
-    pub(crate) fn take_all_slots(&self) -> Option<Vec<Taken<'_, LocalSlot>>> {
-        self.slots.iter().map(Exclusive::try_take).collect()
     }
 
     /// Lets go of every open segment; the caller has taken all slots.
