@@ -34,10 +34,8 @@ const JITTER: f64 = 4.0;
 /// … and so much longer.
 const JITTER_MIN_US: f64 = 2000.0;
 const JITTER_IF_SCARCE_US: f64 = 10_000.0;
-/// Where a disk is free or busy with others, the slow writes take so many times as long …
+/// Where a disk is free or busy with others, the slow writes take so many times as long.
 const EITHER: f64 = 15.0;
-/// … and the last of a hundred no longer than so many times those.
-const BOUNDED: f64 = 5.0;
 /// A slow stretch is at least so many times as slow as the fast ones.
 const STRETCH: f64 = 2.5;
 const STRETCH_MIN_US: f64 = 1000.0;
@@ -103,11 +101,10 @@ fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
     slow_stretches(evidence).or_else(|| free_or_busy(evidence))
 }
 
-/// A write finds the disk free, or waits for the end of what others do, and for no longer.
+/// A write finds the disk free, or waits for the end of what others do.
 fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
-    let Spread { fast, slow, last, .. } = Spread::of(evidence.series)?;
-    let is_apart = slow >= EITHER * fast && slow - fast >= apart_us(evidence);
-    let is_either = is_apart && last <= BOUNDED * slow;
+    let Spread { fast, slow, .. } = Spread::of(evidence.series)?;
+    let is_either = slow >= EITHER * fast && slow - fast >= apart_us(evidence);
     is_either.then(|| {
         Finding::new(
             Cause::Neighbour,
@@ -297,10 +294,9 @@ fn apart_us(evidence: &Evidence<'_>) -> f64 {
 
 /// How far writes of the same time are apart, in the middle of all ticks with enough of them.
 struct Spread {
-    /// p10, p90 and p99.
+    /// p10 and p90.
     fast: f64,
     slow: f64,
-    last: f64,
     /// Of p90 to p10.
     ratio: f64,
 }
@@ -315,7 +311,6 @@ impl Spread {
         (enough.len() >= TICKS_MIN / 2).then(|| Spread {
             fast: middle(&|tick| tick.p10_us),
             slow: middle(&|tick| tick.p90_us),
-            last: middle(&|tick| tick.p99_us),
             ratio: middle(&|tick| tick.p90_us / tick.p10_us.max(1.0)),
         })
     }

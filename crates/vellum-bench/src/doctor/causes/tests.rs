@@ -89,10 +89,10 @@ fn writes_that_find_the_disk_free_or_busy_have_a_neighbour() {
         (tick.p10_us, tick.p90_us, tick.p99_us) = (100.0, 6000.0, 9000.0);
     });
     assert_eq!(found(&shared), [Cause::Neighbour]);
-    let long = shaped(1, |_, tick| {
-        (tick.p10_us, tick.p90_us, tick.p99_us) = (100.0, 6000.0, 40_000.0);
+    let irregular = shaped(1, |_, tick| {
+        (tick.p10_us, tick.p90_us, tick.p99_us) = (600.0, 6000.0, 40_000.0);
     });
-    assert_eq!(found(&long), [Cause::Jitter]);
+    assert_eq!(found(&irregular), [Cause::Jitter]);
 }
 
 #[test]
