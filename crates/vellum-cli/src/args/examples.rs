@@ -73,7 +73,8 @@ Examples:
 pub(super) const TRIM: &str = "\
 Examples:
   vellum trim app.log --before 67109120
-  vellum trim app.log --before $(vellum stat --json app.log | jq .published)    # drop everything";
+  vellum trim app.log --before $(vellum stat --json app.log | jq .published)    # drop everything
+  vellum trim orders.log --before 67109120 --spare-segments-max 0    # the disk gets all of it back";
 
 pub(super) const PREPARE: &str = "\
 Examples:

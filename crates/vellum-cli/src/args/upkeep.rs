@@ -12,7 +12,8 @@ use super::{ColorArgs, examples, values};
 /// Drop the oldest part of a log
 ///
 /// Whole segment files before the position are removed; records before it in the file that stays
-/// are no longer shown. On a terminal it asks first.
+/// are no longer shown. A log that commits keeps some of the files for its next records. On a
+/// terminal it asks first.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TRIM)]
 pub(crate) struct TrimArgs {
@@ -22,6 +23,9 @@ pub(crate) struct TrimArgs {
     /// The oldest position to keep: that of a record, or the published end
     #[arg(long, value_name = "LSN", value_parser = values::lsn)]
     pub(crate) before: Lsn,
+    /// Segments that may wait for new records behind this; with 0 all that goes is given back
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) spare_segments_max: Option<u64>,
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,

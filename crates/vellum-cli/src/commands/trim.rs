@@ -1,12 +1,12 @@
 //! `vellum trim`: the oldest part of a log goes.
 
 use serde::Serialize;
-use vellum::Lsn;
+use vellum::{Create, Log, Lsn, Options, Tuning};
 use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output;
 
 use super::ask::may_go_on;
-use super::open::{open_to_read, open_to_write};
+use super::open::open_to_read;
 use crate::args::TrimArgs;
 use crate::table;
 
@@ -22,7 +22,7 @@ pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
     if !args.yes && !is_agreed(args)? {
         return Ok(Outcome::Failed);
     }
-    let log = open_to_write(&args.log)?;
+    let log = open(args)?;
     let report = log.trim(args.before)?;
     if args.json {
         output::print_json(&JsonTrim {
@@ -41,6 +41,16 @@ pub(super) fn run(args: &TrimArgs) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Good)
+}
+
+/// Opens a log that exists, to keep as many spares as the user asked for.
+fn open(args: &TrimArgs) -> Result<Log> {
+    let tuning = Tuning::new();
+    let tuning = match args.spare_segments_max {
+        Some(segments) => tuning.spare_segments_max(segments),
+        None => tuning,
+    };
+    Ok(Options::default().create(Create::Never).tuning(tuning).open(&args.log)?)
 }
 
 /// Asks, where records would go.

@@ -23,7 +23,8 @@ fn options() -> BTreeSet<String> {
 
 /// The options of the commands that open a log by them.
 fn of_commands() -> BTreeSet<String> {
-    let help = ["append", "prepare"].map(|command| run(&[command, "--help"], b"").good()).concat();
+    let commands = ["append", "prepare", "trim"];
+    let help = commands.map(|command| run(&[command, "--help"], b"").good()).concat();
     let words = help.split_whitespace().filter(|word| word.starts_with("--"));
     let is_of_name = |letter: char| letter.is_ascii_lowercase() || letter == '-';
     let name = |word: &str| word.chars().take_while(|letter| is_of_name(*letter)).collect();

@@ -211,6 +211,20 @@ fn truncating_drops_the_newest_part_and_the_log_goes_on() {
 }
 
 #[test]
+fn a_trim_gives_back_as_much_of_the_disk_as_is_asked_for() {
+    let left = |options: &[&str]| {
+        let place = Place::new();
+        let input = [&[b'x'; 8 << 10][..], b"\n"].concat().repeat(100);
+        place.append(&["--commit", "end", "--segment-bytes", "64KiB"], &input);
+        let end = place.stat()["published"].to_string();
+        let words = [&["--before", &end], options].concat();
+        place.run("trim", &words, b"").complaint(0);
+        place.stat()["disk_bytes"].as_u64().unwrap()
+    };
+    assert!(left(&["--spare-segments-max", "0"]) + (2 << 16) <= left(&[]));
+}
+
+#[test]
 fn what_goes_of_a_text_log_is_told_in_bytes_of_text() {
     let place = Place::new();
     let told = place.append(&["--rotate-bytes", "4K"], &b"a line\n".repeat(2000));
