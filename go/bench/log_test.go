@@ -69,6 +69,14 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
+// What crossing to C costs: a call that reads one word of memory there.
+func BenchmarkCall(b *testing.B) {
+	log := open(b, vellum.Events())
+	for b.Loop() {
+		log.Durable()
+	}
+}
+
 func BenchmarkAppendDurable(b *testing.B) {
 	b.Run("c", func(b *testing.B) {
 		log := plain.Open(filepath.Join(b.TempDir(), "log"), true)
