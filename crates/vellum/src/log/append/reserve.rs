@@ -27,6 +27,7 @@ use crate::log::layout::text::TextSpace;
 use crate::log::layout::{self, limits};
 use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
+use crate::log::state::poison;
 use crate::shared::tail_word::{self, Grant, Range, Refused};
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -82,10 +83,11 @@ impl Append<'_> {
                 return Ok(());
             }
             begun += PIECE_BYTES;
-            if begun < self.core.capacity()
-                && self.core.preparer().begin(begun).is_ok_and(|is_work| is_work)
-            {
-                continue;
+            if begun < self.core.capacity() {
+                let has_work = poison::heed_sync(self.core, self.core.preparer().begin(begun));
+                if has_work.is_ok_and(|has_work| has_work) {
+                    continue;
+                }
             }
             begun = 0;
             layout::allocate_to(&prepare, Lsn::new(allocated + 1), 0)?;
