@@ -32,11 +32,11 @@ mod tests {
     fn a_minute_tells_what_came_in_it_and_nothing_where_nothing_did() {
         let mut minute = Minute::after(1000);
         assert_eq!(minute.line(1000, 0), None);
-        assert_eq!(minute.line(3048, 512).unwrap(), "2.0 KiB more, 512 bytes behind");
+        assert_eq!(minute.line(3048, 512).unwrap(), "2 KiB more, 512 B behind");
         assert_eq!(minute.line(3048, 512), None);
         // The store takes nothing.
-        assert_eq!(minute.line(3048, 1024).unwrap(), "0 bytes more, 1.0 KiB behind");
-        assert_eq!(minute.line(4072, 0).unwrap(), "1.0 KiB more, 0 bytes behind");
+        assert_eq!(minute.line(3048, 1024).unwrap(), "0 B more, 1 KiB behind");
+        assert_eq!(minute.line(4072, 0).unwrap(), "1 KiB more, 0 B behind");
         assert_eq!(minute.line(4072, 0), None);
     }
 }
