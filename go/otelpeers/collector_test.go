@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +32,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"vellum/internal/proving"
 	"vellum/otelvellum"
 )
 
@@ -206,19 +206,6 @@ func send(ctx context.Context, address, prefix string) ([]string, error) {
 	return acknowledged, nil
 }
 
-func kills(t *testing.T) int {
-	text := os.Getenv("VELLUM_GO_KILLS")
-	switch {
-	case testing.Short():
-		return 1
-	case text == "":
-		return 4
-	}
-	count, err := strconv.Atoi(text)
-	must(t, err)
-	return count
-}
-
 // A collector that is killed at any moment delivers all that it has acknowledged, after it was
 // started again.
 func TestAKilledCollectorDeliversWhatItAcknowledged(t *testing.T) {
@@ -226,7 +213,7 @@ func TestAKilledCollectorDeliversWhatItAcknowledged(t *testing.T) {
 	in, directory := freeAddress(t), filepath.Join(t.TempDir(), "storage")
 	random := rand.New(rand.NewPCG(1, 2))
 	var acknowledged []string
-	for round := range kills(t) {
+	for round := range proving.Kills(t, "VELLUM_GO_KILLS", 1, 4) {
 		text := fmt.Sprintf(configuration, directory, in, out, round%2 == 0)
 		collector := startCollector(t, text)
 		var clients sync.WaitGroup

@@ -19,6 +19,7 @@ require (
 	go.opentelemetry.io/collector/receiver/otlpreceiver v0.165.0
 	go.opentelemetry.io/collector/service v0.165.0
 	google.golang.org/grpc v1.85.0
+	vellum v0.0.0
 	vellum/otelvellum v0.0.0
 )
 
@@ -197,7 +198,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
-	vellum v0.0.0 // indirect
 )
 
 replace vellum => ../

@@ -16,6 +16,8 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
+
+	"vellum/internal/proving"
 )
 
 // The test program is started again with a role in its environment.
@@ -61,27 +63,12 @@ func seeded(seed string) *rand.Rand {
 	return rand.New(rand.NewPCG(number, 2))
 }
 
-// kills is how many processes a test kills: VELLUM_GO_KILLS, or a few.
-func kills(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("VELLUM_GO_KILLS")
-	switch {
-	case testing.Short():
-		return 2
-	case text == "":
-		return few
-	}
-	count, err := strconv.Atoi(text)
-	must(t, err)
-	return count
-}
-
 // What was acknowledged is there after a kill, and the batch that was under way is there whole or
 // not at all.
 func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "client")
 	model := map[string][]byte{}
-	for round := range kills(t, 20) {
+	for round := range proving.Kills(t, "VELLUM_GO_KILLS", 2, 20) {
 		seed := strconv.Itoa(round)
 		steps := rand.New(rand.NewPCG(uint64(round), 3)).IntN(40) + 1
 		done := killAfter(t, steps, path, seed)
@@ -138,30 +125,11 @@ func killAfter(t *testing.T, lines int, path, seed string) int {
 	return done
 }
 
-// smallDisk mounts a filesystem of some MiB.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	path := t.TempDir()
-	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", path)
-	if output, err := mount.CombinedOutput(); err != nil {
-		if os.Getenv("VELLUM_REQUIRE") == "all" {
-			t.Fatalf("mount: %s", output)
-		}
-		t.Skipf("mount: %s", output)
-	}
-	t.Cleanup(func() {
-		if output, err := exec.Command("umount", path).CombinedOutput(); err != nil {
-			t.Errorf("umount: %s", output)
-		}
-	})
-	return path
-}
-
 // On a full disk no key is added, and a queue can be drained, as the collector does it: by changes
 // that take space themselves.
 func TestAQueueIsDrainedOnAFullDisk(t *testing.T) {
 	config := defaultConfig()
-	config.Directory = smallDisk(t, "96m")
+	config.Directory = proving.SmallDisk(t, "96m")
 	extension := startExtension(t, config)
 	for range 2 {
 		opened, err := extension.GetClient(t.Context(), component.KindExporter, exporterID, "logs")

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"vellum/internal/proving"
 )
 
 // A cluster of three processes, and clients that have commands applied.
@@ -197,7 +199,7 @@ func TestAClusterUnderKillsLosesNothing(t *testing.T) {
 		}()
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range kills(t, 8) {
+	for range proving.Kills(t, "VELLUM_GO_KILLS", 2, 8) {
 		c.waitFor(random.IntN(60) + 1)
 		victims := random.Perm(3)[:1+random.IntN(3)]
 		for _, i := range victims {

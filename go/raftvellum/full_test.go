@@ -2,38 +2,18 @@ package raftvellum
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/hashicorp/raft"
 
 	"vellum"
+	"vellum/internal/proving"
 )
-
-// smallDisk mounts a filesystem of some MiB.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	path := t.TempDir()
-	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", path)
-	if output, err := mount.CombinedOutput(); err != nil {
-		if os.Getenv("VELLUM_REQUIRE") == "all" {
-			t.Fatalf("mount: %s", output)
-		}
-		t.Skipf("mount: %s", output)
-	}
-	t.Cleanup(func() {
-		if output, err := exec.Command("umount", path).CombinedOutput(); err != nil {
-			t.Errorf("umount: %s", output)
-		}
-	})
-	return path
-}
 
 // On a full disk entries are refused, the oldest ones can be deleted, and that makes room.
 func TestAFullDiskIsAnErrorAndDeletingMakesRoom(t *testing.T) {
-	store := openStore(t, filepath.Join(smallDisk(t, "16m"), "raft"))
+	store := openStore(t, filepath.Join(proving.SmallDisk(t, "16m"), "raft"))
 	data := make([]byte, 50<<10)
 	fill := func(index uint64) uint64 {
 		for ; ; index++ {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"vellum"
+	"vellum/internal/proving"
 )
 
 // The test program is started again with a role in its environment.
@@ -41,21 +42,6 @@ func start(t *testing.T, role string, arguments ...string) *exec.Cmd {
 	child.Env = append(os.Environ(), roleVariable+"="+role)
 	child.Stderr = os.Stderr
 	return child
-}
-
-// kills is how many processes a test kills: VELLUM_GO_KILLS, or a few.
-func kills(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("VELLUM_GO_KILLS")
-	switch {
-	case testing.Short():
-		return 2
-	case text == "":
-		return few
-	}
-	count, err := strconv.Atoi(text)
-	must(t, err)
-	return count
 }
 
 func openSmall(path string) (*Store, error) {
@@ -100,7 +86,7 @@ func seeded(seed string) *rand.Rand {
 func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft")
 	m := &model{values: map[string][]byte{}}
-	for round := range kills(t, 20) {
+	for round := range proving.Kills(t, "VELLUM_GO_KILLS", 2, 20) {
 		seed := strconv.Itoa(round)
 		steps := rand.New(rand.NewPCG(uint64(round), 3)).IntN(30) + 1
 		done := killAfter(t, steps, start(t, "store", path, seed))
