@@ -355,6 +355,42 @@ func TestCloseMayComeAtAnyTime(t *testing.T) {
 	}
 }
 
+// A descriptor that waits is closed only after the last look at it, and a look takes the lock of its
+// reader: whoever held that lock while it closed the descriptor waited for ever.
+func TestAReaderIsClosedWhileItLooks(t *testing.T) {
+	log := open(t)
+	appended := make(chan struct{})
+	ctx, cancel := context.WithCancel(background)
+	go func() {
+		defer close(appended)
+		for ctx.Err() == nil {
+			_, _ = log.Append(background, []byte("a record"))
+		}
+	}()
+	for range 200 {
+		reader, err := log.NewReader(log.Published())
+		must(t, err)
+		first, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			isFirst := true
+			for _, err := range reader.Follow(background) {
+				if isFirst {
+					close(first)
+					isFirst = false
+				}
+				if err != nil {
+					ended <- err
+				}
+			}
+		}()
+		<-first
+		must(t, reader.Close())
+		wantError(t, <-ended, vellum.ErrClosed)
+	}
+	cancel()
+	<-appended
+}
+
 func threads(t testing.TB) int {
 	tasks, err := os.ReadDir("/proc/self/task")
 	must(t, err)

@@ -105,8 +105,13 @@ type readerHandle struct {
 
 func (h *readerHandle) close() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	file := h.file
 	h.release()
+	h.mu.Unlock()
+	// Not with the lock: this waits for whoever looks whether there is more, and a look takes it.
+	if file != nil {
+		_ = file.Close()
+	}
 }
 
 // pollable is the descriptor of a reader that follows; nil where it is closed.
@@ -116,10 +121,8 @@ func (h *readerHandle) pollable() *os.File {
 	return h.file
 }
 
+// release gives back what is C's. The descriptor, which is Go's, is left to the caller.
 func (h *readerHandle) release() {
-	if h.file != nil {
-		_ = h.file.Close()
-	}
 	if h.c != nil {
 		C.vg_reader_close(h.c)
 	}
