@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,8 +16,9 @@ import (
 )
 
 // leadersMax is how many goroutines of a log commit at the same time, each with a thread that waits
-// for the device. The second one begins a group of records while the first one is on its way.
-const leadersMax = 2
+// for the device. The second one begins a group of records while the first one is on its way. One
+// processor is left to those who append: Go takes that of a call of C away only after a while.
+var leadersMax = min(2, max(1, runtime.GOMAXPROCS(0)-1))
 
 // committer makes what many goroutines wait for durable, by few calls of C. One of those who wait
 // leads, where its context cannot end; otherwise a goroutine does that lives until nobody waits.

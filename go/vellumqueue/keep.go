@@ -48,6 +48,22 @@ func (q *Queue) keepUp() error {
 	return q.saveState()
 }
 
+// makeSpace removes files that nobody needs any more, on a disk that is full. False where none has gone
+// since the state was saved last.
+func (q *Queue) makeSpace() bool {
+	q.mu.Lock()
+	saved, floor := q.saved.floor, q.flight.floor()
+	q.mu.Unlock()
+	if floor == saved {
+		return false
+	}
+	// There may be no space for a state, and some for what comes then.
+	_ = q.saveState()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.saved.floor != saved
+}
+
 // saveState appends what is outstanding, has recovery begin there, and removes files before the
 // oldest message. Without space for a record it does only the last.
 func (q *Queue) saveState() error {

@@ -38,11 +38,8 @@ func (m *Message) Ack(ctx context.Context) error { return m.queue.AckAll(ctx, m)
 // the others are acknowledged.
 func (q *Queue) AckAll(ctx context.Context, messages ...*Message) error {
 	lsn, lost, err := q.ack(messages)
-	if errors.Is(err, vellum.ErrNoSpace) {
-		// Files that can go make space.
-		if q.saveState() == nil {
-			lsn, lost, err = q.ack(messages)
-		}
+	if errors.Is(err, vellum.ErrNoSpace) && q.makeSpace() {
+		lsn, lost, err = q.ack(messages)
 	}
 	switch {
 	case err != nil:

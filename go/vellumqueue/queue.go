@@ -35,6 +35,10 @@ const recordBytes = 40
 // fullPause is how often a full disk is tried again.
 const fullPause = 50 * time.Millisecond
 
+// unseenPause is how long a message waits that lies behind a record which is still being written: one
+// of the log itself, where nobody tells when it is done.
+const unseenPause = 100 * time.Microsecond
+
 // Queue is an open queue. Any number of goroutines may use it at once. One process has it open at a
 // time.
 type Queue struct {
@@ -65,8 +69,8 @@ type Queue struct {
 	closing chan struct{}
 	keeper  sync.WaitGroup
 
-	// For tests: between the log and memory, and before a message is read.
-	whenAcked, beforeLoad func()
+	// For tests: between the log and memory, before a message is read, and where none is left.
+	whenAcked, beforeLoad, whenAtEnd func()
 }
 
 // savedAt is where a state was saved last.
@@ -231,7 +235,11 @@ func (q *Queue) put(ctx context.Context, need uint64, count int, add func() (vel
 			}
 			return lsn, err
 		})
-		if errors.Is(err, vellum.ErrNoSpace) && q.options.whenFull == Block {
+		isFull := errors.Is(err, vellum.ErrNoSpace)
+		if isFull && q.makeSpace() {
+			continue
+		}
+		if isFull && q.options.whenFull == Block {
 			if err = q.waitForSpace(ctx, fullPause); err == nil {
 				continue
 			}
@@ -468,27 +476,45 @@ func (q *Queue) next() (*Message, error) {
 	defer q.front.Unlock()
 	for {
 		q.mu.Lock()
-		isFull, isClosed := len(q.flight.entries) >= q.options.maxInFlight, q.closed
-		isBehind := q.options.inOrder && len(q.flight.entries) > 0
+		mayRead, isClosed := q.mayRead(), q.closed
 		q.mu.Unlock()
 		if isClosed {
 			return nil, vellum.ErrClosed
-		} else if isFull || isBehind {
+		} else if !mayRead {
 			return nil, ErrEmpty
 		}
 		message, err := q.read()
-		if message != nil || err != nil {
+		if err == io.EOF && q.hasUnseen() {
+			time.Sleep(unseenPause)
+		} else if err == io.EOF {
+			return nil, ErrEmpty
+		} else if message != nil || err != nil {
 			return message, err
 		}
 	}
 }
 
-// read reads one record; a message whose turn it is, is given out. The caller holds front.
+// hasUnseen reports whether there is a message that the reader has not come to.
+func (q *Queue) hasUnseen() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stats.Len > uint64(len(q.flight.entries))
+}
+
+// mayRead reports whether one more message may be taken in. The caller holds mu.
+func (q *Queue) mayRead() bool {
+	inFlight := len(q.flight.entries)
+	return inFlight < q.options.maxInFlight && (inFlight == 0 || !q.options.inOrder)
+}
+
+// read reads one record; a message whose turn it is, is given out. [io.EOF] where there is none. The
+// caller holds front.
 func (q *Queue) read() (*Message, error) {
 	record, err := q.reader.Next()
-	if err == io.EOF {
-		return nil, ErrEmpty
-	} else if err != nil {
+	if err == io.EOF && q.whenAtEnd != nil {
+		q.whenAtEnd()
+	}
+	if err != nil {
 		return nil, err
 	}
 	var key string

@@ -169,6 +169,18 @@ func TestALeaseMayEndBeforeTheMessageIsRead(t *testing.T) {
 	want(t, string(get(t, q).Data), "two")
 }
 
+// A commit makes a record of its own in the log. As long as it does, no reader sees what lies behind
+// it, and nobody tells the queue when it is done.
+func TestAMessageThatIsSeenLateIsGivenOut(t *testing.T) {
+	q := open(t, filepath.Join(t.TempDir(), "queue"))
+	q.stats.Len++
+	q.whenAtEnd = sync.OnceFunc(func() {
+		_, err := q.log.Append(background, appendMessage(nil, "", []byte("late")))
+		must(t, err)
+	})
+	want(t, string(get(t, q).Data), "late")
+}
+
 func TestMessagesOfAKeyComeOneAfterTheOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queue")
 	q := open(t, path)
