@@ -16,7 +16,7 @@ const BANNED: [(&str, &str); 9] = [
     ("i.e", "that is"),
 ];
 
-/// The page that tells what was replaced.
+/// The page of the words: it may name those that were replaced.
 const VOCABULARY: &str = "docs/vocabulary.md";
 
 /// Pages that tell of earlier times and keep their words.
