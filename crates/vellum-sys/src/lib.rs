@@ -29,6 +29,9 @@ pub mod access;
 pub mod advice;
 #[cfg(target_os = "linux")]
 pub mod barrier;
+#[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
+pub mod checksum;
 #[cfg(target_os = "linux")]
 pub mod clock;
 #[cfg(target_os = "linux")]

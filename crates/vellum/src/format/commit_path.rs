@@ -3,6 +3,8 @@
 //! Lines of a name and a value, so that a person can read it; the last one has the CRC32C of those
 //! before. What is damaged or of a later version counts as not there: it costs time at most.
 
+use vellum_sys::checksum;
+
 use crate::CommitPath;
 use crate::options::commit_path::PathOrigin;
 
@@ -50,7 +52,7 @@ impl StoredPath {
 
 /// The last line, of those before.
 fn check_line(lines: &str) -> String {
-    format!("check {:08x}\n", crc32c::crc32c(lines.as_bytes()))
+    format!("check {:08x}\n", checksum::crc32c(lines.as_bytes()))
 }
 
 fn is_stored(origin: &PathOrigin) -> bool {
@@ -95,7 +97,7 @@ mod tests {
         let text = stored().to_text();
         let checked = |text: String| {
             let lines = &text[..text.rfind("check ").unwrap()];
-            format!("{lines}check {:08x}\n", crc32c::crc32c(lines.as_bytes()))
+            format!("{lines}check {:08x}\n", checksum::crc32c(lines.as_bytes()))
         };
         for (from, to) in [
             ("-path 1", "-path 2"),

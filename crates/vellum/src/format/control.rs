@@ -2,6 +2,7 @@
 //!
 //! The shared words behind it are described in `shared::words` and `docs/protocol.md`.
 
+use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -82,7 +83,7 @@ impl Geometry {
             boot_id: self.boot_id,
             cut: U64::new(self.cut),
         };
-        header.check = U32::new(crc32c::crc32c(header.as_bytes()));
+        header.check = U32::new(checksum::crc32c(header.as_bytes()));
         header.as_bytes().to_vec()
     }
 
@@ -99,7 +100,7 @@ impl Geometry {
             return Err(HeaderFault::Version(version));
         }
         let unchecked = ControlHeader { check: U32::ZERO, ..header };
-        if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
+        if checksum::crc32c(unchecked.as_bytes()) != header.check.get() {
             return Err(HeaderFault::Damaged);
         }
         let marks = header.marks.get();
@@ -215,7 +216,7 @@ mod tests {
     /// The header with its check as it should be.
     fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
         bytes[12..16].fill(0);
-        let check = crc32c::crc32c(&bytes).to_le_bytes();
+        let check = checksum::crc32c(&bytes).to_le_bytes();
         bytes[12..16].copy_from_slice(&check);
         bytes
     }

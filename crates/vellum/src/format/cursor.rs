@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -143,7 +144,7 @@ impl Image {
         if let Some(entry) = entry {
             image.fill_in(entry);
         }
-        image.check = U32::new(crc32c::crc32c(image.as_bytes()));
+        image.check = U32::new(checksum::crc32c(image.as_bytes()));
         image
     }
 
@@ -166,7 +167,7 @@ impl Image {
     fn parse(bytes: &[u8]) -> Option<Image> {
         let image = Image::read_from_bytes(bytes).ok()?;
         let unchecked = Image { check: U32::ZERO, ..image };
-        let is_whole = crc32c::crc32c(unchecked.as_bytes()) == image.check.get();
+        let is_whole = checksum::crc32c(unchecked.as_bytes()) == image.check.get();
         let has_state = matches!(image.state.get(), STATE_FREE | STATE_USED);
         (is_whole && has_state && image.sequence.get() != 0).then_some(image)
     }
@@ -215,7 +216,7 @@ pub(crate) fn new_file(secret: u64) -> Vec<u8> {
         count: U32::new(COUNT as u32),
         image_len: U32::new(IMAGE_LEN as u32),
     };
-    header.check = U32::new(crc32c::crc32c(header.as_bytes()));
+    header.check = U32::new(checksum::crc32c(header.as_bytes()));
     let mut bytes = header.as_bytes().to_vec();
     bytes.resize(FILE_LEN, 0);
     bytes
@@ -225,7 +226,7 @@ pub(crate) fn new_file(secret: u64) -> Vec<u8> {
 pub(crate) fn parse_file(bytes: &[u8], secret: u64) -> Result<Vec<Place>, FileFault> {
     let (header, _) = Header::read_from_prefix(bytes).map_err(|_| FileFault::Damaged)?;
     let unchecked = Header { check: U32::ZERO, ..header };
-    let is_whole = crc32c::crc32c(unchecked.as_bytes()) == header.check.get();
+    let is_whole = checksum::crc32c(unchecked.as_bytes()) == header.check.get();
     if header.magic != MAGIC || !is_whole {
         return Err(FileFault::Damaged);
     }

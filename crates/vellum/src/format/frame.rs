@@ -18,6 +18,8 @@
 //! its payload; the checks of pads and batches cover the header alone (a batch's records have
 //! their own).
 
+use vellum_sys::checksum;
+
 use crate::Lsn;
 
 /// Bytes before the payload.
@@ -208,7 +210,7 @@ impl Check {
     /// Takes the next bytes of the payload.
     #[inline]
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.crc = crc32c::crc32c_append(self.crc, bytes);
+        self.crc = checksum::crc32c_append(self.crc, bytes);
     }
 
     /// The header, after all of the payload.

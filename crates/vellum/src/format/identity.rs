@@ -6,6 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -206,7 +207,7 @@ impl Copy {
         }
         let Ok(block) = Block::read_from_bytes(bytes) else { return Copy::Damaged };
         let unchecked = Block { check: U32::ZERO, ..block };
-        if block.magic != MAGIC || crc32c::crc32c(unchecked.as_bytes()) != block.check.get() {
+        if block.magic != MAGIC || checksum::crc32c(unchecked.as_bytes()) != block.check.get() {
             return Copy::Damaged;
         }
         Copy::Whole(block.to_identity())
@@ -282,7 +283,7 @@ impl Identity {
             rewinds,
             rest: [0; 16],
         };
-        block.check = U32::new(crc32c::crc32c(block.as_bytes()));
+        block.check = U32::new(checksum::crc32c(block.as_bytes()));
         zerocopy::transmute!(block)
     }
 }

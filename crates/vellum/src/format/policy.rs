@@ -3,6 +3,7 @@
 //! Written later than the log and changed at any time, so it has a mark and a check of its own,
 //! and lies with the geometry in one sector.
 
+use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -34,7 +35,7 @@ impl Policy {
             compression: U32::new(compression as u32),
             numbers: numbers.map(U64::new),
         };
-        block.check = U32::new(crc32c::crc32c(block.as_bytes()));
+        block.check = U32::new(checksum::crc32c(block.as_bytes()));
         block.as_bytes().to_vec()
     }
 
@@ -43,7 +44,7 @@ impl Policy {
     pub(crate) fn parse(bytes: &[u8]) -> Option<Policy> {
         let (block, _) = PolicyBlock::read_from_prefix(bytes).ok()?;
         let unchecked = PolicyBlock { check: U32::ZERO, ..block };
-        if block.magic != MAGIC || crc32c::crc32c(unchecked.as_bytes()) != block.check.get() {
+        if block.magic != MAGIC || checksum::crc32c(unchecked.as_bytes()) != block.check.get() {
             return None;
         }
         let [bytes, every, offset, retained, age, files] = block.numbers.map(U64::get);

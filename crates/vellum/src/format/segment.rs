@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -144,7 +145,7 @@ impl SegmentHeader {
             capacity: U64::new(capacity),
             begin: U64::new(begin.get()),
         };
-        header.check = U32::new(crc32c::crc32c(header.as_bytes()));
+        header.check = U32::new(checksum::crc32c(header.as_bytes()));
         header
     }
 
@@ -160,7 +161,7 @@ impl SegmentHeader {
             return Err("is of another format version");
         }
         let unchecked = SegmentHeader { check: U32::ZERO, ..header };
-        if crc32c::crc32c(unchecked.as_bytes()) != header.check.get() {
+        if checksum::crc32c(unchecked.as_bytes()) != header.check.get() {
             return Err("has a damaged segment header");
         }
         Ok(header)
@@ -185,7 +186,7 @@ pub(crate) struct SegmentTime {
 impl SegmentTime {
     pub(crate) fn new(secret: u64, first: Lsn, seconds: u64) -> SegmentTime {
         let sealed = [secret, first.get(), seconds].map(U64::new);
-        let check = U32::new(crc32c::crc32c(sealed.as_bytes()));
+        let check = U32::new(checksum::crc32c(sealed.as_bytes()));
         SegmentTime { seconds: U64::new(seconds), check }
     }
 

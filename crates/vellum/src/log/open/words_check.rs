@@ -20,6 +20,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::{fs, io};
+use vellum_sys::checksum;
 
 use crate::format::control::Geometry;
 use crate::identity::RecoveryReason;
@@ -153,5 +154,5 @@ fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
         Err(error) if error.kind() == ErrorKind::Corrupt => 0,
         Err(error) => return Err(error),
     };
-    Ok((count == bytes.len()).then(|| u64::from(crc32c::crc32c(&bytes))))
+    Ok((count == bytes.len()).then(|| u64::from(checksum::crc32c(&bytes))))
 }

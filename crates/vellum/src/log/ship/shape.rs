@@ -1,5 +1,7 @@
 //! What a log is made of, to be kept with what is shipped, so that it can be restored.
 
+use vellum_sys::checksum;
+
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
 use crate::log::layout::text::policy;
@@ -72,7 +74,7 @@ impl LogShape {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.file_bytes(&self.policy, &self.identity);
         bytes.extend(self.stable_end.get().to_le_bytes());
-        let check = u64::from(crc32c::crc32c(&bytes));
+        let check = u64::from(checksum::crc32c(&bytes));
         bytes.extend(check.to_le_bytes());
         bytes
     }
@@ -93,7 +95,7 @@ impl LogShape {
             _ => damaged(),
         })?;
         let (shape, check) = bytes.split_at_checked(LEN - 8).ok_or_else(damaged)?;
-        if *check != u64::from(crc32c::crc32c(shape)).to_le_bytes() {
+        if *check != u64::from(checksum::crc32c(shape)).to_le_bytes() {
             return Err(damaged());
         }
         let Copy::Whole(identity) = Copy::in_file(&shape[..FILE_LEN]) else {
