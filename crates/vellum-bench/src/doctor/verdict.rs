@@ -70,7 +70,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Why, in a sentence.
     pub reason: String,
-    /// What to change, as a line to paste; nothing if it is good.
+    /// What to change, as a line to paste; nothing if it is good and nothing was found.
     pub change: Option<String>,
     /// The figures that are limited.
     pub limits: Vec<Measured>,
@@ -140,14 +140,19 @@ pub(super) fn judge(
         (None, None) => String::from("nothing could be measured"),
     };
     let change = program.change_for(primary.map(|one| one.cause));
-    let change = change.filter(|_| verdict != Verdict::Good || has_no_figure);
+    // What was measured is worth a change though the figures are good as yet.
+    let is_due = verdict != Verdict::Good || has_no_figure || primary.is_some();
+    let change = change.filter(|_| is_due);
+    // What a heartbeat has to outlast: rare stalls are not in p99.9.
+    let stalls = primary.is_some_and(|one| one.cause == Cause::Stalls);
+    let heartbeat = if stalls { Figure::Max } else { Figure::P999 };
     Judged {
         name: program.name.clone(),
         about: program.about.clone(),
         source: program.source.clone(),
         verdict,
         reason: with_care(reason, &causes, accepted),
-        change: change.map(|line| filled(&line, &series, places)),
+        change: change.map(|line| filled(&line, heartbeat, &series, places)),
         limits,
         causes,
         failures: series.failures.clone(),
@@ -216,11 +221,11 @@ fn with_care(reason: String, causes: &[Finding], accepted: &[Cause]) -> String {
 }
 
 /// The line with its places filled in.
-fn filled(line: &str, series: &Series, places: &Places) -> String {
+fn filled(line: &str, outlasted: Figure, series: &Series, places: &Places) -> String {
     let p50_us = series.figure_ms(Figure::P50).unwrap_or(0.0) * 1e3;
-    let p999 = series.figure_ms(Figure::P999).unwrap_or(0.0);
+    let outlasted = series.figure_ms(outlasted).unwrap_or(0.0);
     // A heartbeat longer than nearly all flushes, in steps of 100 ms; ten of them for an election.
-    let heartbeat = ((p999 / 100.0).ceil() * 100.0).clamp(100.0, 5000.0);
+    let heartbeat = ((outlasted / 100.0).ceil() * 100.0).clamp(100.0, 5000.0);
     let delay = (p50_us / 2.0).clamp(1.0, 100_000.0);
     line.replace("{dir}", &places.dir)
         .replace("{mount}", &places.mount)

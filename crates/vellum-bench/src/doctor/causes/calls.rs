@@ -14,6 +14,7 @@ const APART: f64 = 3.0;
 const SECTOR: f64 = 1.8;
 /// … and so much longer.
 const SECTOR_MIN_US: f64 = 100.0;
+const SECTOR_IF_SCARCE_US: f64 = 5000.0;
 /// No device can have answered before.
 const PHYSICS_US: f64 = 5.0;
 
@@ -59,7 +60,9 @@ fn slow_call(evidence: &Evidence<'_>) -> Option<Finding> {
 fn emulated_sectors(evidence: &Evidence<'_>) -> Option<Finding> {
     let probe = evidence.probe?;
     let sector = probe.sector_us?;
-    let is_slower = sector >= SECTOR * probe.write_us && sector - probe.write_us >= SECTOR_MIN_US;
+    let scarce = evidence.processors.are_scarce();
+    let apart = if scarce { SECTOR_IF_SCARCE_US } else { SECTOR_MIN_US };
+    let is_slower = sector >= SECTOR * probe.write_us && sector - probe.write_us >= apart;
     is_slower.then(|| {
         Finding::new(
             Cause::EmulatedSectors,

@@ -35,6 +35,7 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
             Cause::HalvesDiffer,
             Cause::SlowFlush,
             Cause::SlowDevice,
+            Cause::EmulatedSectors,
         ],
     ),
     (
@@ -58,6 +59,7 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
             Cause::Stalls,
             Cause::SlowFlush,
             Cause::SlowDevice,
+            Cause::EmulatedSectors,
         ],
     ),
     (
@@ -72,7 +74,10 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
         ],
     ),
     (Cause::Stalls, &[Cause::HalvesDiffer]),
-    (Cause::Jitter, &[Cause::SlowFlush, Cause::SlowDevice, Cause::HalvesDiffer]),
+    (
+        Cause::Jitter,
+        &[Cause::SlowFlush, Cause::SlowDevice, Cause::HalvesDiffer, Cause::EmulatedSectors],
+    ),
     (Cause::EmulatedSectors, &[Cause::SlowDevice]),
     (Cause::SlowFlush, &[Cause::NoFua]),
 ];

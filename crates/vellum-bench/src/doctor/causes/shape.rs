@@ -36,6 +36,9 @@ const JITTER_MIN_US: f64 = 2000.0;
 const JITTER_IF_SCARCE_US: f64 = 10_000.0;
 /// Where a disk is free or busy with others, the slow writes take so many times as long.
 const EITHER: f64 = 15.0;
+/// Many fast writes fit between two slow ones: waiting takes most of the time where the mean is so
+/// many times the median.
+const WAITING: f64 = 2.0;
 /// A slow stretch is at least so many times as slow as the fast ones.
 const STRETCH: f64 = 2.5;
 const STRETCH_MIN_US: f64 = 1000.0;
@@ -103,20 +106,25 @@ fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// A write finds the disk free, or waits for the end of what others do.
 fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
-    let Spread { fast, slow, .. } = Spread::of(evidence.series)?;
-    let is_either = slow >= EITHER * fast && slow - fast >= apart_us(evidence);
-    is_either.then(|| {
-        Finding::new(
-            Cause::Neighbour,
-            Weight::Reason,
-            format!(
-                "a write takes {:.2} ms where the disk is free and up to {:.2} ms where it is not, \
-                 and nobody on this machine used it: somebody beyond it does",
-                fast / 1e3,
-                slow / 1e3
-            ),
-        )
-    })
+    let Spread { fast, slow, slowest, waiting, .. } = Spread::of(evidence.series)?;
+    let is_apart = |slow: f64| slow >= EITHER * fast && slow - fast >= apart_us(evidence);
+    // Waiting for a processor looks the same.
+    let is_mostly_waiting = waiting >= WAITING && !evidence.processors.are_scarce();
+    let slow = match (is_apart(slow), is_mostly_waiting && is_apart(slowest)) {
+        (true, _) => slow,
+        (_, true) => slowest,
+        _ => return None,
+    };
+    Some(Finding::new(
+        Cause::Neighbour,
+        Weight::Reason,
+        format!(
+            "a write takes {:.2} ms where the disk is free and up to {:.2} ms where it is not, \
+             and nobody on this machine used it: somebody beyond it does",
+            fast / 1e3,
+            slow / 1e3
+        ),
+    ))
 }
 
 /// The disk is slow for a while, again and again.
@@ -297,8 +305,12 @@ struct Spread {
     /// p10 and p90.
     fast: f64,
     slow: f64,
+    /// p99.
+    slowest: f64,
     /// Of p90 to p10.
     ratio: f64,
+    /// Of the mean to the median.
+    waiting: f64,
 }
 
 impl Spread {
@@ -311,7 +323,9 @@ impl Spread {
         (enough.len() >= TICKS_MIN / 2).then(|| Spread {
             fast: middle(&|tick| tick.p10_us),
             slow: middle(&|tick| tick.p90_us),
+            slowest: middle(&|tick| tick.p99_us),
             ratio: middle(&|tick| tick.p90_us / tick.p10_us.max(1.0)),
+            waiting: middle(&|tick| tick.mean_us / tick.p50_us.max(1.0)),
         })
     }
 }

@@ -96,6 +96,22 @@ fn writes_that_find_the_disk_free_or_busy_have_a_neighbour() {
 }
 
 #[test]
+fn a_neighbour_is_seen_by_the_time_that_writes_wait_and_not_by_their_number() {
+    // Nine writes go into each gap that the neighbour leaves, and the tenth waits.
+    let with_mean = |mean_us| {
+        shaped(1, |_, tick| {
+            (tick.p10_us, tick.p50_us, tick.p90_us) = (90.0, 100.0, 150.0);
+            (tick.p99_us, tick.mean_us) = (2700.0, mean_us);
+        })
+    };
+    assert_eq!(found(&with_mean(330.0)), [Cause::Neighbour]);
+    assert_eq!(found(&with_mean(140.0)), [], "a few late ones");
+    let waiting = with_mean(330.0);
+    let seen = found_with(&waiting, |evidence| evidence.processors.waiting = 0.4);
+    assert_eq!(seen, [Cause::BusyMachine]);
+}
+
+#[test]
 fn waiting_for_a_processor_is_neither_jitter_nor_a_budget() {
     let waiting = shaped(1, |_, tick| {
         (tick.p10_us, tick.p90_us, tick.p99_us) = (140.0, 4000.0, 8000.0);
@@ -153,6 +169,31 @@ fn short_writes_that_take_longer_are_those_of_emulated_sectors() {
     let probe = Probe { write_us: 300.0, flush_us: 500.0, sector_us: Some(800.0) };
     let seen = found_with(&sound(1), |evidence| evidence.probe = Some(probe));
     assert_eq!(seen, [Cause::EmulatedSectors]);
+    // A call that waits for a processor takes longer, too.
+    let scarce = |probe| {
+        let series = sound(1);
+        found_with(&series, |evidence| {
+            (evidence.probe, evidence.processors.waiting) = (Some(probe), 0.4);
+        })
+    };
+    assert_eq!(scarce(probe), [Cause::BusyMachine]);
+    let slow = Probe { sector_us: Some(8000.0), ..probe };
+    assert_eq!(scarce(slow), [Cause::EmulatedSectors, Cause::BusyMachine]);
+}
+
+#[test]
+fn single_calls_on_a_disk_that_is_now_fast_and_now_slow_tell_of_no_sectors() {
+    let probe = Probe { write_us: 300.0, flush_us: 500.0, sector_us: Some(800.0) };
+    let seen = |series: &Series| found_with(series, |evidence| evidence.probe = Some(probe));
+    let budget = shaped(1, |index, tick| slow(tick, if index < 20 { 1.0 } else { 8.0 }));
+    assert_eq!(seen(&budget), [Cause::BudgetEnds]);
+    let shared = shaped(1, |index, tick| slow(tick, if index % 12 > 7 { 5.0 } else { 1.0 }));
+    assert_eq!(seen(&shared), [Cause::Neighbour]);
+    let jittery = shaped(1, |_, tick| {
+        slow(tick, 6.0);
+        (tick.p10_us, tick.p90_us) = (tick.p10_us / 3.0, tick.p90_us * 2.0);
+    });
+    assert_eq!(seen(&jittery), [Cause::Jitter]);
 }
 
 #[test]
