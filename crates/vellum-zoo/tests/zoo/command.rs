@@ -56,11 +56,11 @@ impl Zoo {
     }
 }
 
-fn is_mounted(dir: &Path) -> bool {
+pub(crate) fn is_mounted(dir: &Path) -> bool {
     fs::read_to_string("/proc/self/mounts").unwrap().contains(dir.to_str().unwrap())
 }
 
-fn is_ext4_possible() -> bool {
+pub(crate) fn is_ext4_possible() -> bool {
     if !is_possible() {
         return false;
     }

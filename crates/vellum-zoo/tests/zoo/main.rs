@@ -2,5 +2,6 @@
 
 mod command;
 mod figures;
+mod judge;
 mod overlap;
 mod support;

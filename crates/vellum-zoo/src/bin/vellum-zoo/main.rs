@@ -1,5 +1,6 @@
 //! `vellum-zoo`: shows a disk with a known fault to the kernel, until it is told to end.
 
+mod judge;
 mod keeper;
 mod show;
 
@@ -32,6 +33,14 @@ enum Arguments {
     /// unmounted, the power comes back, and it is mounted again. Standard output says the device,
     /// the mount point and each cut.
     Run(RunArguments),
+    /// Ask `vellum doctor` of each animal, and of sound disks: does it name what is wrong?
+    ///
+    /// Each animal is looked at first: is it as slow as it says? Then the doctor writes on a new
+    /// one, behind ext4. Prints for each disk what was expected, what was named, the verdict, the
+    /// time, what was seen without the doctor, and the line to paste.
+    #[command(after_help = "Exit status: 0 at least 11 of 12 animals are right and there is no \
+                            false alarm, 1 not so, 2 could not run, 77 this machine cannot do it.")]
+    Judge(judge::JudgeArguments),
     /// Serve a disk for `run`, which says by standard input when the power goes, and when it ends.
     #[command(hide = true)]
     Serve(RunArguments),
@@ -92,6 +101,7 @@ fn main() -> ExitCode {
             Ok(0)
         }
         Arguments::Run(arguments) => keeper::run(&arguments),
+        Arguments::Judge(arguments) => judge::run(&arguments),
         Arguments::Serve(arguments) => show::serve(&arguments).map(|()| 0),
     };
     ExitCode::from(result.unwrap_or_else(|error: anyhow::Error| {

@@ -1,0 +1,224 @@
+//! Is a disk as it says? Looked at without the doctor, by the clock and by what is on the disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::fs::OFlags;
+
+use super::cage::Cage;
+
+const BLOCK_LEN: usize = 4096;
+const BLOCKS: u64 = 256;
+
+/// What a disk says of itself. A commit is a direct write of a block and a flush.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Claim {
+    /// A commit takes so long, and not twice as long.
+    Takes { ms: f64 },
+    /// So many commits in a second and no more.
+    AtMost { a_second: f64 },
+    /// Commits are fast at first, and take so long in the end.
+    Ends { ms: f64 },
+    /// Once in a while a commit takes so long.
+    Stands { ms: f64 },
+    /// A write of 512 bytes takes so long, and one of a block does not.
+    Part { ms: f64 },
+    /// One commit of ten takes so many times as long as another one of ten.
+    Spread { times: f64 },
+    /// So much of the time goes by in commits that take three times as long as most.
+    Waits { share: f64 },
+    /// A write fails.
+    Fails,
+    /// A cut takes what was flushed.
+    Forgets,
+    /// A cut takes nothing that was flushed.
+    Keeps,
+}
+
+/// What was seen.
+pub(super) struct Seen {
+    pub(super) is_as_told: bool,
+    pub(super) what: String,
+}
+
+impl Claim {
+    /// Looks at the disk in `cage`, which is of no use for anything else then.
+    pub(super) fn check(self, cage: &mut Cage) -> anyhow::Result<Seen> {
+        if matches!(self, Claim::Forgets | Claim::Keeps) {
+            return after_cut(cage, matches!(self, Claim::Keeps));
+        }
+        let probe = match Probe::new(&cage.at()) {
+            Err(error) if matches!(self, Claim::Fails) => {
+                return Ok(Seen { is_as_told: true, what: format!("a write failed: {error}") });
+            }
+            probe => probe.context("cannot write on the disk")?,
+        };
+        self.seen(&probe).or_else(|error| match self {
+            Claim::Fails => Ok(Seen { is_as_told: true, what: format!("a write failed: {error}") }),
+            _ => Err(error.into()),
+        })
+    }
+
+    fn seen(self, probe: &Probe) -> io::Result<Seen> {
+        let for_seconds = |seconds| probe.commits(Duration::from_secs(seconds), usize::MAX);
+        Ok(match self {
+            Claim::Takes { ms } => takes(&probe.commits(Duration::from_secs(2), 100)?, ms),
+            Claim::AtMost { a_second } => at_most(for_seconds(2)?.len() as f64 / 2.0, a_second),
+            Claim::Ends { ms } => ends(&for_seconds(12)?, ms),
+            Claim::Stands { ms } => stands(&for_seconds(6)?, ms),
+            Claim::Part { ms } => part(probe.writes(512)?, probe.writes(BLOCK_LEN)?, ms),
+            Claim::Spread { times } => spread(&for_seconds(2)?, times),
+            Claim::Waits { share } => waits(&for_seconds(3)?, share),
+            Claim::Fails => {
+                probe.commits(Duration::from_secs(5), 2000)?;
+                Seen { is_as_told: false, what: "no write failed".into() }
+            }
+            Claim::Forgets | Claim::Keeps => Seen { is_as_told: false, what: String::new() },
+        })
+    }
+}
+
+fn takes(times: &[f64], ms: f64) -> Seen {
+    // Where processors are scarce a part of them takes longer.
+    let usual = quantile(times, 0.25);
+    let what = format!("a commit takes {usual:.1} ms; told: {ms} ms");
+    Seen { is_as_told: (ms..ms * 2.0).contains(&usual), what }
+}
+
+fn at_most(rate: f64, told: f64) -> Seen {
+    let what = format!("{rate:.0} commits a second; told: {told}");
+    Seen { is_as_told: rate <= told * 1.05, what }
+}
+
+fn ends(times: &[f64], ms: f64) -> Seen {
+    let early = quantile(&times[..times.len().min(500)], 0.5);
+    let late = quantile(&times[times.len().saturating_sub(20)..], 0.5);
+    let what = format!("a commit takes {early:.2} ms, and {late:.1} ms later; told: {ms} ms");
+    Seen { is_as_told: early < ms / 2.0 && late >= ms, what }
+}
+
+fn stands(times: &[f64], ms: f64) -> Seen {
+    let (middle, longest) = (quantile(times, 0.5), quantile(times, 1.0));
+    let what = format!("a commit takes {middle:.2} ms, and once {longest:.0} ms; told: {ms} ms");
+    Seen { is_as_told: longest >= ms && middle < ms / 10.0, what }
+}
+
+fn part(part: f64, whole: f64, ms: f64) -> Seen {
+    let what = format!("512 bytes take {part:.1} ms and 4096 {whole:.2} ms; told: {ms} ms");
+    Seen { is_as_told: part >= ms && whole < ms / 2.0, what }
+}
+
+fn spread(times: &[f64], told: f64) -> Seen {
+    let (fast, slow) = (quantile(times, 0.1), quantile(times, 0.9));
+    let what = format!("commits take {fast:.2} to {slow:.2} ms; told: {told} times as long");
+    Seen { is_as_told: slow >= told * fast, what }
+}
+
+fn waits(times: &[f64], told: f64) -> Seen {
+    let middle = quantile(times, 0.5);
+    let waited: f64 = times.iter().filter(|time| **time >= 3.0 * middle).sum();
+    let share = waited / times.iter().sum::<f64>();
+    let (percent, told_percent) = (share * 100.0, told * 100.0);
+    let what = format!(
+        "most commits take {middle:.2} ms, and {percent:.0} % of the time goes by in others; told: \
+         {told_percent:.0} %"
+    );
+    Seen { is_as_told: share >= told, what }
+}
+
+/// A file is written and flushed, and the power goes.
+fn after_cut(cage: &mut Cage, is_kept: bool) -> anyhow::Result<Seen> {
+    let path = cage.at().join("file");
+    let mut file = File::create(&path)?;
+    file.write_all(b"promised")?;
+    file.sync_all()?;
+    drop(file);
+    File::open(cage.at())?.sync_all()?;
+    let cut = cage.cut()?;
+    let is_there = fs::read(&path).is_ok_and(|text| text == b"promised");
+    let what = if is_there { "is there" } else { "is gone" };
+    Ok(Seen {
+        is_as_told: is_there == is_kept,
+        what: format!("what was flushed {what} after a cut ({cut})"),
+    })
+}
+
+/// 99 of a hundred commits in `dir` take no longer than this, in milliseconds.
+pub(super) fn p99(dir: &Path) -> io::Result<f64> {
+    let probe = Probe::new(dir)?;
+    let times = probe.commits(Duration::from_secs(1), usize::MAX)?;
+    Ok(quantile(&times, 0.99))
+}
+
+/// A file that exists with all its blocks.
+struct Probe {
+    file: File,
+    room: Vec<u8>,
+}
+
+impl Probe {
+    fn new(dir: &Path) -> io::Result<Probe> {
+        let path = dir.join("probe");
+        let content = vec![1; BLOCKS as usize * BLOCK_LEN];
+        let mut made = File::create(&path)?;
+        made.write_all(&content)?;
+        made.sync_all()?;
+        drop(made);
+        let flags = OFlags::DIRECT.bits() as i32;
+        let file = OpenOptions::new().write(true).custom_flags(flags).open(&path)?;
+        Ok(Probe { file, room: vec![7; 2 * BLOCK_LEN] })
+    }
+
+    fn write(&self, block: u64, len: usize) -> io::Result<()> {
+        // Direct writes need memory that begins where a block does.
+        let start = self.room.as_ptr().align_offset(BLOCK_LEN);
+        self.file.write_all_at(&self.room[start..start + len], block * BLOCK_LEN as u64)
+    }
+
+    /// How long commits take, for so long or so many of them.
+    fn commits(&self, time: Duration, count: usize) -> io::Result<Vec<f64>> {
+        let (begun, mut times) = (Instant::now(), Vec::new());
+        while begun.elapsed() < time && times.len() < count {
+            let from = Instant::now();
+            self.write(times.len() as u64 % BLOCKS, BLOCK_LEN)?;
+            self.file.sync_data()?;
+            times.push(from.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok(times)
+    }
+
+    /// How long a write of so many bytes takes, in the median.
+    fn writes(&self, len: usize) -> io::Result<f64> {
+        let mut times = Vec::new();
+        for block in 0..50 {
+            let from = Instant::now();
+            self.write(block, len)?;
+            times.push(from.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok(quantile(&times, 0.5))
+    }
+}
+
+/// The time that so large a share does not exceed.
+fn quantile(times: &[f64], share: f64) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_times_are_times() {
+        assert_eq!(quantile(&[], 0.5), 0.0);
+        let times: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|at| quantile(&times, at)), [1.0, 50.0, 99.0, 100.0]);
+    }
+}
