@@ -145,11 +145,11 @@ impl Options {
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
     /// get the matching search bits; who may not write may not lock out those who may.
     ///
-    /// A new log belongs to the owner of its directory, if that was there. Whoever makes a file of
-    /// it later, root or another user of the group, and with whatever umask: the file gets the
-    /// owner, the group and the permission bits of the log, or the group of the directory where
-    /// that hands it down (setgid). Who may not give files away needs no more than the group, if
-    /// that may write; otherwise an append that needs a new file is refused with
+    /// A new log belongs to the owner of its directory, if that was there. A file that root or
+    /// another user of the group makes later, with whatever umask, gets the owner, the group and
+    /// the permission bits of the log, or the group of the directory where that hands it down
+    /// (setgid). A process that may not give files away needs no more than the group, if that may
+    /// write; otherwise an append that needs a new file is refused with
     /// [`PermissionDenied`](crate::ErrorKind::PermissionDenied).
     pub fn mode(mut self, mode: u32) -> Options {
         self.mode = Some(mode);
@@ -216,7 +216,7 @@ impl Options {
     /// How long this process's appends, commits and other calls on the open log wait for another
     /// process that holds what they need. Default: for as long as that process lives.
     ///
-    /// Whoever is dead is not waited for, so only a process that is stopped, or does not get on,
+    /// The dead are not waited for, so only a process that is stopped, or does not get on,
     /// makes a call give up, with [`TimedOut`](crate::ErrorKind::TimedOut) and a text that names
     /// it. An append that gives up has reserved nothing; what a commit that gives up was to make
     /// durable is in the log as before. The time is for each wait, of which a call rarely has more

@@ -252,7 +252,7 @@ impl Segment {
 /// An open segment file of which only reading is asked.
 ///
 /// While it is open the file is not used again for other records: it holds a shared lock on the
-/// file's first byte, which whoever recycles it asks for.
+/// file's first byte, which a process that recycles it asks for.
 pub(crate) struct ReadSegment {
     pub(crate) first: Lsn,
     pub(crate) path: PathBuf,

@@ -36,8 +36,8 @@ pub(crate) fn names(dir: &Dir) -> Result<Vec<String>> {
     dir.names().or_os("list the directory", dir)
 }
 
-/// Waits until the names in a directory survive a power cut. Who cannot open it has not failed to
-/// sync it.
+/// Waits until the names in a directory survive a power cut. A process that cannot open it has not
+/// failed to sync it.
 pub(crate) fn sync_names(dir: &Dir) -> Result<()> {
     let what = "sync the names in";
     dir.names_to_sync().or_os(what, dir)?.sync().or_unsynced(what, dir)

@@ -1,10 +1,10 @@
 //! Slowing down before the kernel does.
 //!
 //! Appends that go on for longer than the device can follow fill memory with pages that wait to be
-//! written. From half-way between its two limits on, the kernel stops whoever makes more of them,
-//! for 10 to 200 ms at a time. Here that is the process that makes space ready, and all others wait
-//! for it. So whoever has made space ready pauses often and briefly when the kernel is about to
-//! begin, once it holds nothing that others wait for.
+//! written. From half-way between its two limits on, the kernel stops a process that makes more of
+//! them, for 10 to 200 ms at a time. Here that is the process that makes space ready, and all
+//! others wait for it. So a process that has made space ready pauses often and briefly when the
+//! kernel is about to begin, once it holds nothing that others wait for.
 //!
 //! What decides is how much memory waits in the whole machine. While there is room, nobody pauses.
 
@@ -21,7 +21,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(8);
 /// Memory is not looked at more often than this.
 const LOOK_BYTES_MIN: u64 = 1 << 20;
-/// Who makes less ready than this never looks.
+/// A process that makes less ready than this never looks.
 const FIRST_LOOK_BYTES: u64 = 16 << 20;
 
 /// How this process slows down.

@@ -1,4 +1,4 @@
-//! Whose the files of a log are, whoever makes them.
+//! Whose the files of a log are, no matter which process makes them.
 //!
 //! What a process makes belongs to its own user, and its umask takes rights away. So root, who
 //! looks after the log of a service, or another user of the log's group would leave files that the
@@ -135,7 +135,7 @@ impl Rights {
     fn give(&self, fd: &OwnedFd) -> io::Result<()> {
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         match fs::fchown(fd, Some(uid), Some(gid)) {
-            // Who is in the group may give a file to it.
+            // A member of the group may give a file to it.
             Err(Errno::PERM) => match fs::fchown(fd, None, Some(gid)) {
                 Err(Errno::PERM | Errno::INVAL) => Ok(()),
                 answer => answer,

@@ -10,11 +10,11 @@
 //! group. Words only count up. A prototype that woke everybody through one word put two records
 //! into a group instead of eight, and was three times slower.
 //!
-//! **If the process dies here**: a lane names its owner. Who waits in vain finds the owner dead,
-//! takes the lane over and writes the same bytes once more: they have begun, so they do not
-//! change. A write of the dead has ended before the kernel lets go of its locks. Everything else
-//! is done under the lock and is right when done twice; a wake-up that was not made costs those who
-//! sleep one look at the clock.
+//! **If the process dies here**: a lane names its owner. A process that waits in vain finds the
+//! owner dead, takes the lane over and writes the same bytes once more: they have begun, so they do
+//! not change. A write of the dead has ended before the kernel lets go of its locks. Everything
+//! else is done under the lock and is right when done twice; a wake-up that was not made costs
+//! those who sleep one look at the clock.
 
 use super::lock::{self, Held, Patience, Until};
 use super::notice::Holding;
@@ -241,7 +241,7 @@ impl<'a> CommitLock<'a> {
         lane.end.store(end.get(), Ordering::Relaxed);
         lane.number.store(number, Ordering::Relaxed);
         lane.is_written.store(0, Ordering::Relaxed);
-        // From here on the group exists; whoever comes next under the lock raises the rest.
+        // From here on the group exists; the next holder of the lock raises the rest.
         lane.owner.store(self.me.to_word(), Ordering::Release);
         ends.grouped.store(end.get(), Ordering::Release);
         ends.next_group.store(number + 1, Ordering::Release);
@@ -304,7 +304,8 @@ impl<'a> CommitLock<'a> {
 
 /// Says that a group has been written; wakes who waited for it, and one who can begin the next.
 ///
-/// Who does not get the lock by `until` leaves both to those who wait: they look after 10 ms.
+/// A process that does not get the lock by `until` leaves both to the waiters: they look after 10
+/// ms.
 pub(crate) fn finish(
     words: &CommitWords,
     me: Owner,

@@ -59,7 +59,7 @@ pub(crate) fn wait(event_count: &EventCountWords, rings: u32, timeout: Duration)
     primitive::wait(&event_count.rings, rings, timeout);
 }
 
-/// Wakes whoever sleeps; to be called after publishing. `is_registered` says that the caller's
+/// Wakes the sleepers; to be called after publishing. `is_registered` says that the caller's
 /// process passes the barriers of `sys::barrier`. Returns whether a poller waits too, whom the
 /// caller wakes.
 #[inline]

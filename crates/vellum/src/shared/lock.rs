@@ -1,7 +1,7 @@
 //! A lock between processes that outlives its holder's death.
 //!
-//! The word names the holder. Who waits for it in vain asks whether the holder lives; a dead
-//! holder's lock is taken over. No time decides: waiting threads ask every few milliseconds,
+//! The word names the holder. A process that waits for it in vain asks whether the holder lives; a
+//! dead holder's lock is taken over. No time decides: waiting threads ask every few milliseconds,
 //! because nobody rings when a process dies, but only a death lets them in. Who may not wait for
 //! ever gives up instead, and has changed nothing.
 //!
@@ -107,7 +107,7 @@ pub(crate) enum Outcome<'a> {
     TimedOut,
 }
 
-/// Takes the lock, unless `is_needless` becomes true: whoever waits asks that before each try, so
+/// Takes the lock, unless `is_needless` becomes true: a waiter asks that before each try, so
 /// no one queues for a lock that it has no use for any more.
 pub(crate) fn acquire_unless<'a>(
     lock: impl Into<Watched<'a>>,
@@ -191,7 +191,7 @@ fn take(words: &LockWords, holder: u64, me: Owner) -> Option<Held<'_>> {
 
 impl Held<'_> {
     /// Wakes all who wait, because what they wait for may be there already: see
-    /// [`acquire_unless`]. The lock is held on. Who is missed is woken by the release.
+    /// [`acquire_unless`]. The lock is held on. A waiter that is missed is woken by the release.
     pub(crate) fn wake_waiters(&self) {
         if self.words.contended.load(Ordering::SeqCst) != 0 {
             self.words.contended.store(0, Ordering::SeqCst);

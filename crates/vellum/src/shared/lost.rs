@@ -3,7 +3,7 @@
 //! Where storage fails under the control file (`sys::guard`), the process goes on with a copy that
 //! nobody else sees. Nothing in it may be waited for, because nobody will ever change it, and
 //! nothing may be done because of it. So the copy is poisoned, its locks are free, and nothing in
-//! it is in flight: whoever waits goes on, and is told ([`Region::is_lost`]).
+//! it is in flight: a waiter goes on, and is told ([`Region::is_lost`]).
 //!
 //! The others see the words as they were at that moment. They wait for what this process holds as
 //! for a stopped one, until none of its threads is in the middle of a call. Then the process gives

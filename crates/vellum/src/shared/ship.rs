@@ -1,11 +1,11 @@
 //! How those who wait until something is shipped, and the process that ships, meet.
 //!
-//! Who waits raises `wanted`, and sleeps until `whole` is there. The shipper sleeps until more is
+//! A waiter raises `wanted`, and sleeps until `whole` is there. The shipper sleeps until more is
 //! wanted than it has begun to ship. Both sleep on an event count of their own, and bring their own
 //! barriers, so no wake-up is missed. An append looks at none of this.
 //!
 //! **If the process dies here**: a shipper that dies between storing `whole` and ringing leaves
-//! sleepers that look again by themselves. Who waits holds nothing.
+//! sleepers that look again by themselves. A waiter holds nothing.
 
 use super::event_count;
 use super::participants::Owner;

@@ -1,7 +1,7 @@
 //! What an append does on a full disk: return the error, wait, or drop the record and say so later.
 //!
-//! **Waiting** holds nothing that others need. Who removes files wakes those who wait; space that
-//! comes from elsewhere is noticed by looking again.
+//! **Waiting** holds nothing that others need. A process that removes files wakes those that wait;
+//! space that comes from elsewhere is noticed by looking again.
 //!
 //! **Dropping** counts in a shared word, and looks for space now and then (`shared::full`). The
 //! next append of any process that finds space writes a line with the number, in one reservation
@@ -86,7 +86,7 @@ impl Append<'_> {
         retention::apply(self.core.writer()?);
         match self.core.choices.on_full {
             OnFull::Block => self.retry_when_full(|| self.append_once(parts)),
-            // Who drops does not come here.
+            // An append that drops does not come here.
             OnFull::Error | OnFull::Drop => Err(error),
         }
     }

@@ -268,7 +268,7 @@ impl Appender<'_> {
     /// Makes the first space ready, so that the first record does not pay for it.
     pub(crate) fn prepare_first(self) {
         let tail = tail_word::tail(self.writer.core.words());
-        // Who opens a log looks after its files itself.
+        // A process that opens a log looks after its files itself.
         let mut later = AfterPublish::default();
         layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut later);
         self.prepare_ahead(&mut later);

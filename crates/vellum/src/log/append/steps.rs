@@ -197,7 +197,8 @@ impl Appender<'_> {
         place::explain(self.writer.core, error)
     }
 
-    /// Pads a reservation that will not be filled; where even that fails, leaves it to whoever can.
+    /// Pads a reservation that will not be filled; where even that fails, leaves it to a process
+    /// that can.
     pub(crate) fn give_up(self, slot: &mut LocalSlot, range: Range, reason: Reason) {
         let open = |first| match slot.held(first) {
             Some(segment) => Ok(Arc::clone(segment)),

@@ -274,7 +274,7 @@ impl Leader<'_> {
                 Err(error)
             }
             Fault::Device(failure) => {
-                // Whoever waits for the group finds that out, this process too.
+                // Each process that waits for the group finds that out, this one too.
                 let (me, liveness) = (self.writer.attachment.me(), self.writer.liveness());
                 commit::poison(words, me, &liveness, failure);
                 wakeup::notify_durable(self.writer.core);

@@ -1,8 +1,8 @@
 //! Waiting until others have made something durable.
 //!
 //! Those who commit sleep on the words of their groups, and one of them is woken to lead the next.
-//! Who only waits must not take that wake-up away, so it sleeps on an event count of its own. It is
-//! rung after `durable` was raised, and after the log was poisoned.
+//! A process that only waits must not take that wake-up away, so it sleeps on an event count of its
+//! own. It is rung after `durable` was raised, and after the log was poisoned.
 //!
 //! **If the process dies here**: between raising `durable` and ringing, a sleeper sees it after its
 //! next look by itself. A sleeper holds nothing.

@@ -220,7 +220,7 @@ impl<'a> Leader<'a> {
         }
         let busy = self.writer.busy();
         let lock = self.writer.lock_commits(until, &busy)?;
-        // Whoever is on the way now writes one.
+        // A leader that is on the way now writes one.
         let Some(start) = lock.next_start(core.commits.block, core.commits.lanes()) else {
             return Ok(());
         };
@@ -256,7 +256,7 @@ impl<'a> Leader<'a> {
     fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {
         let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
         if !commit::claim_look(&self.writer.core.words().commits, sys::clock::micros(), every) {
-            // Who has a deadline must not oversleep it.
+            // A caller with a deadline must not oversleep it.
             return Ok(if until.is_some() { nap } else { (nap * 2).min(NAP_MAX) });
         }
         self.finish_for_others(until)?;

@@ -1,7 +1,7 @@
 //! Commit records: the frame at the end of each group of a framed log, which tells recovery what
 //! was durable before it.
 //!
-//! Who leads puts a commit record at the tail and takes everything up to its end as the group.
+//! The leader puts a commit record at the tail and takes everything up to its end as the group.
 //! Writers that are in the middle of an append in front of it are waited for a short while, without
 //! the commit lock. If they do not come to an end (one may be stopped), the group ends with what is
 //! published, and the commit record with a later one: nobody puts another there before it is

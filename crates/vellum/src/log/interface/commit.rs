@@ -13,9 +13,9 @@ use crate::{CommitPath, Lsn, Result};
 impl Log {
     /// Makes the record at `lsn`, and everything before it, survive a power cut.
     ///
-    /// All threads of all processes share the writes that this takes: whoever finds the device
-    /// free writes everything that has been published so far. If that process dies, another does
-    /// it again.
+    /// All threads of all processes share the writes that this takes: a thread that finds the
+    /// device free writes everything that has been published so far. If that process dies, another
+    /// does it again.
     ///
     /// # Errors
     ///

@@ -153,7 +153,7 @@ impl Log {
     }
 
     /// Gives back the segments that stand ready beyond what is written, and returns how many those
-    /// were. Whoever appends next makes what it needs.
+    /// were. The next append makes what it needs.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@
 //! - Everything between `durable` and the tail must be there, but for what the dead had reserved.
 //!   It is read whole, unless the page cache is known to be the same: a page of the words may be
 //!   newer than a page of any segment, and older than the page of the words beside it.
-//! - What the dead had reserved must not be there: whoever pads it would destroy a record that was
+//! - What the dead had reserved must not be there: padding it would destroy a record that was
 //!   published, if the slot is older than that.
 //! - The files must be there that the words say were made.
 //!

@@ -73,7 +73,7 @@ pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
 
 /// Makes the directory of a log, where a link leads to if that is nothing; says which it made.
 pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<Option<PathBuf>> {
-    // Who may read or write files may also search the directory.
+    // A user that may read or write files may also search the directory.
     let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
     match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
         Ok(()) => Ok(Some(dir.to_path_buf())),

@@ -19,7 +19,7 @@ pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
     let writer = Writer { core, attachment };
     let gate = Gate::enter(&core.dir);
     if participants::has_given_up_slots(core.words()) {
-        // What cannot be padded is left to whoever can.
+        // What cannot be padded is left to a process that can.
         let _ = pad::repair(writer);
     }
     let tidied = gate.as_ref().map_err(Error::clone).and_then(|gate| tidy(writer, gate));

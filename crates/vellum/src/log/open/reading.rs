@@ -84,7 +84,7 @@ fn with_words(before: &Core) -> Option<Core> {
     let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
     let geometry = read_geometry(&control, &control_path).ok()?;
     let region = Region::map(&control, false).ok()?;
-    // Whoever has changed it since this process looked runs now, whatever its boot is called.
+    // A process that has changed it since this one looked runs now, whatever its boot is called.
     let is_written =
         tail_word::raw(region.words()) != before.watch.tail_word && geometry.boot_id != [0; 16];
     if !is_written && !may_be_read(dir, &control, &geometry).ok()? {
@@ -156,7 +156,8 @@ fn worked_out(
     let region = Region::on_heap();
     let evidence = Evidence::without_words(loss, identity);
     let found = recover::scan(dir, geometry, evidence, Access::Look)?;
-    // Who may change nothing has synced nothing: only a commit record vouches for what was durable.
+    // A process that may change nothing has synced nothing: only a commit record vouches for what
+    // was durable.
     let durable = match geometry.layout.has_commit_records() {
         true => found.found.durable,
         false => found.begin,

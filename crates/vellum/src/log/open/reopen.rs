@@ -2,8 +2,8 @@
 //!
 //! This joins what is at the path, or makes a log like the old one. A directory that is still at
 //! the path but has lost `lock`, as in the middle of `rm -rf`, is renamed first: so those who have
-//! not noticed yet write to files that the new log does not have. Whoever renames it holds a lock
-//! on that very directory, so nobody renames what another process has made in its place.
+//! not noticed yet write to files that the new log does not have. The process that renames it holds
+//! a lock on that very directory, so nobody renames what another process has made in its place.
 //!
 //! **If the process dies here**: what was renamed stays so, and the next one finds no log at the
 //! path and makes it.

@@ -1,11 +1,11 @@
 //! Whether the shared words hold, before the first process that opens a log goes on from them.
 //!
-//! Who joins others believes them: those hold locks of the kernel that runs now. With nobody there,
-//! the words are a hint that has to be proven. They must be of this boot, because only its page
-//! cache held what they tell of, and of this control file: a copy tells of other segments. And they
-//! must agree with the files (`log::open::agreement`), because a filesystem can be mounted again,
-//! or an image put back, in the same boot: then each page is as old as when it was last
-//! written back.
+//! A process that joins others believes them: those hold locks of the kernel that runs now. With
+//! nobody there, the words are a hint that has to be proven. They must be of this boot, because
+//! only its page cache held what they tell of, and of this control file: a copy tells of other
+//! segments. And they must agree with the files (`log::open::agreement`), because a filesystem can
+//! be mounted again, or an image put back, in the same boot: then each page is as old as when it
+//! was last written back.
 //!
 //! Of a log that was closed in order only the last page is read, whose checksum was noted then.
 //!

@@ -1,7 +1,7 @@
 //! Segments that are asked for ahead of need, and given back.
 //!
-//! A segment that is given back may have been opened by whoever was about to write there, and its
-//! positions come again in another file. So nobody else may have the log open.
+//! A segment that is given back may have been opened by a process that was about to write there,
+//! and its positions come again in another file. So nobody else may have the log open.
 //!
 //! **If the process dies here**: the end of what is allocated is lowered before a file goes, the
 //! newest first. A file that is left beyond is replaced by the next who prepares.

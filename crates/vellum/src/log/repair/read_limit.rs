@@ -56,8 +56,8 @@ impl Hole {
 }
 
 impl ReadLimit {
-    /// What a reader of this handle sees now. Who may write sees what is published, and pads what
-    /// is in its way.
+    /// What a reader of this handle sees now. A handle for writing sees what is published, and pads
+    /// what is in its way.
     ///
     /// In the words of a process that has lost the control file nothing is in flight, so all that
     /// others have reserved seems published. A caller that believes the end asks

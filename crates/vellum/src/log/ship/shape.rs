@@ -19,8 +19,8 @@ const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
 /// What a log is made of ([`ship::Ship::shape`](crate::ship::Ship::shape)): what a
 /// [`Restorer`](crate::ship::Restorer) needs beside the bytes.
 ///
-/// It has the secret that goes into the checksums of frames. Whoever can read it can make frames
-/// that pass for the log's own.
+/// It has the secret that goes into the checksums of frames. A user that can read it can make
+/// frames that pass for the log's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogShape {
     pub(crate) geometry: Geometry,

@@ -49,7 +49,7 @@ impl Core {
     /// Refuses to go on with words that storage has failed under: others do not see what this
     /// process stores into them.
     ///
-    /// Whoever changes files because of what it has stored asks in between.
+    /// A caller that changes files because of what it has stored asks in between.
     #[inline]
     pub(crate) fn check_region(&self) -> Result<()> {
         if self.region.is_lost() { Err(self.lost()) } else { Ok(()) }
@@ -82,8 +82,8 @@ impl Core {
 
     /// What this process can find out about the participants, though it be none.
     ///
-    /// The lock file is opened each time, because a program may close any descriptor. Who may not
-    /// open it goes by `/proc` alone.
+    /// The lock file is opened each time, because a program may close any descriptor. A process
+    /// that may not open it goes by `/proc` alone.
     pub(crate) fn outsider(&self) -> Outsider<'_> {
         let path = self.dir.join(LOCK_NAME);
         let lock_file = self.dir.open_file(&path, OFlags::RDONLY).ok();

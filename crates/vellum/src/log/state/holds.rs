@@ -56,8 +56,8 @@ pub struct InFlight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HoldKind {
-    /// The lock under which space is made ready and files are named and removed. Who needs more
-    /// space waits for it, and so does who trims or rotates.
+    /// The lock under which space is made ready and files are named and removed. A process that
+    /// needs more space waits for it, and so does one that trims or rotates.
     Prepare,
     /// The lock under which reservations of the dead are padded.
     Repair,
@@ -72,11 +72,11 @@ pub enum HoldKind {
     DropLine,
     /// A reservation that is being filled. Readers and commits do not get past it.
     Append,
-    /// The gate. Who opens or closes the log waits for it.
+    /// The gate. Opening and closing the log wait for it.
     Gate,
     /// The right to compress closed files. Nobody waits for it.
     Compression,
-    /// The right to change named cursors. Who commits or sets one waits for it.
+    /// The right to change named cursors. A process that commits or sets one waits for it.
     Cursors,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Stored {
 pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
     let path = dir.join(GEOMETRY_NAME);
     let geometry = match dir.read(&path, SMALL_LEN_MAX) {
-        // Who may not read it has the other copy.
+        // A process that may not read it has the other copy.
         Err(Errno::NOENT | Errno::ACCESS) => Vec::new(),
         answer => answer.or_os("read", &path)?,
     };

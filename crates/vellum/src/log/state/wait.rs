@@ -1,7 +1,7 @@
 //! Waiting for others no longer than the caller wants, and naming who was waited for in vain.
 //!
 //! A call that gives up has reserved nothing and holds nothing. What others wait for it to do, it
-//! leaves as a process that dies there does: whoever waits does it.
+//! leaves as a process that dies there does: a waiter does it.
 
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 //! A process can be woken by another through a futex, but no futex can be polled for. So a poller
 //! watches the control file by inotify(7), and arms the event count as a poller. The writer that
 //! finds it armed opens the control file and closes it again, which the watch reports. A writer
-//! that finds nobody waiting does nothing of that, and whoever waits is woken once until it arms
+//! that finds nobody waiting does nothing of that, and a waiter is woken once until it arms
 //! again. A timer looks again for what the watch misses: a writer that died before it woke anybody,
 //! or had no descriptor left, and one of an earlier version.
 //!

@@ -1,4 +1,4 @@
-//! Commit under the model checker: groups on their way, and the death of whoever writes them.
+//! Commit under the model checker: groups on their way, and the death of their writer.
 //!
 //! Processes append, and commit as `log::commit::group` does: with the functions of
 //! `shared::commit` that are shipped, over a [`Device`] that loses what it may lose.

@@ -5,7 +5,7 @@
 //! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
 //!
 //! What is not torn may go on in the stage (`framed::staged`): nobody may have turned off the
-//! machine, and only the words are not to be believed. Who was killed then loses nothing.
+//! machine, and only the words are not to be believed. Killed processes then lose nothing.
 //!
 //! Only the newest segments are looked through for commit records, from the newest one back to the
 //! first that has one. Recycled segments that wait beyond the tail hold none that are valid there.

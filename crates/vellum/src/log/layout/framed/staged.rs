@@ -30,7 +30,7 @@ const STEP: u64 = 256 << 10;
 /// Where the row of frames ends that the stage goes on with from `end` on: `end` where it has none.
 pub(crate) fn end_behind(core: &Core, evidence: Evidence<'_>, end: Lsn, limit: Lsn) -> Result<Lsn> {
     let Geometry { fill, cut, .. } = core.geometry;
-    // Who truncates has committed before; what is staged behind the cut is to be gone.
+    // A process that truncates has committed before; what is staged behind the cut is to be gone.
     if fill != Fill::Staged || cut != 0 {
         return Ok(end);
     }

@@ -20,7 +20,7 @@ const PIECE: u64 = 256 << 10;
 pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result<Lsn> {
     let begin = core.begin();
     let mut first = core.segment_of(Lsn::new(end.get() - 1));
-    // What cannot be read is no start; whoever walks over it gets the error.
+    // What cannot be read is no start; a walk over it gets the error.
     if let Some(start) = readable(behind_seal(core, window, first.max(begin), end))?.flatten() {
         return Ok(start);
     }

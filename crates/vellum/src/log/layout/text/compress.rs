@@ -111,7 +111,7 @@ impl TextWriter<'_> {
         compression: Compression,
     ) -> Result<bool> {
         let core = self.writer.core;
-        // Who removes files holds it too.
+        // A process that removes files holds it too.
         let _held = self.writer.lock_prepare()?;
         let is_there = core.dir.holds(&plain.path);
         if !is_there || core.segment_end(plain.first) <= core.begin() {

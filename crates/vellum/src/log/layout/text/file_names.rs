@@ -1,8 +1,8 @@
 //! The files of a text log: which is which, what the next is called, and the link to the newest.
 //!
 //! A text segment gets its name when a record needs it, so that the name can tell the time of its
-//! first record and whoever follows the directory sees no empty files. What takes long, the blocks
-//! of the next file, is made ready before, under the unfinished name.
+//! first record and a program that follows the directory sees no empty files. What takes long, the
+//! blocks of the next file, is made ready before, under the unfinished name.
 //!
 //! **If the process dies here**: the name is stored in shared words before the file gets it; so
 //! the next holder of the prepare lock, who does all of it again, gives the same name and not a
@@ -74,7 +74,7 @@ impl TextSpace<'_> {
         let first = Lsn::new(allocated);
         let newest = names.newest();
         if let Some(named) = newest.filter(|newest| newest.first >= first) {
-            // Who had the lock before died between naming and saying so.
+            // The holder before died between naming and saying so.
             if named.first == first {
                 return Ok(named);
             }

@@ -1,7 +1,7 @@
 //! Going on in a new file: by length, by time, or because somebody asked.
 //!
 //! A reservation that would end behind the limit of its segment, or start before `closed_before`,
-//! starts at the next segment, exactly as one that does not fit: whoever makes it skips the rest,
+//! starts at the next segment, exactly as one that does not fit: its writer skips the rest,
 //! makes and names the next file, and cuts the old one to its text. No writer waits for another,
 //! nothing is moved, and a file is not touched any more once what was reserved in it is published.
 //!

@@ -10,7 +10,7 @@ impl Reader {
     /// Goes on behind what cannot be read, if that is wanted; else the error.
     pub(super) fn pass(&mut self, error: Error) -> Result<()> {
         if self.take_up_words() {
-            // Who recovered the log has moved what is staged.
+            // The recovery of the log has moved what is staged.
             return Ok(());
         }
         let error = self.unless_trimmed(error);

@@ -34,7 +34,7 @@ impl Reader {
     /// Goes on at `to`, where a record starts, or at the oldest record for [`Lsn::ZERO`].
     ///
     /// This is how to read many records at random: the files that were read last stay open, and
-    /// little is read beyond the record. Who stays and reads on reads more at a time.
+    /// little is read beyond the record. A reader that stays reads more at a time.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

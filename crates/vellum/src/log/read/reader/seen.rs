@@ -40,7 +40,7 @@ impl Reader {
     fn sees_more(&mut self) -> Result<bool> {
         let is_at_tail = tail_word::tail(self.core.words()) == self.position;
         if is_at_tail && self.read_limit.end == self.position {
-            // Who polls at the end reads one word, which only a reservation changes.
+            // A reader that polls at the end reads one word, which only a reservation changes.
             return self.check_epoch().map(|()| false);
         }
         let is_held_back = self.is_held_back();
@@ -56,7 +56,7 @@ impl Reader {
         if tail < self.position {
             return Err(truncated(&self.core, self.position, tail));
         }
-        // Whoever commits pads for a durable reader.
+        // A process that commits pads for a durable reader.
         if is_held_back
             && self.read_limit.end < tail_word::tail(core.words())
             && core.writer.is_some()
