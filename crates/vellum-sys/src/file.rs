@@ -162,13 +162,14 @@ pub fn copy_aligned(from: impl AsFd, to: impl AsFd, mut begin: u64, end: u64) ->
 /// The largest piece that [`write_zeros_at`] writes with one call.
 pub const ZEROS_BYTES_MAX: u64 = 1 << 20;
 
+/// Aligned for writes that bypass the page cache.
+#[repr(align(4096))]
+struct Zeros([u8; ZEROS_BYTES_MAX as usize]);
+static ZEROS: Zeros = Zeros([0; ZEROS_BYTES_MAX as usize]);
+
 /// Writes `len` zeros at `offset`, at most `piece` bytes a call. The larger a piece, the larger the
 /// folios in which the page cache may hold it.
 pub fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64, piece: u64) -> io::Result<()> {
-    /// Aligned for writes that bypass the page cache.
-    #[repr(align(4096))]
-    struct Zeros([u8; ZEROS_BYTES_MAX as usize]);
-    static ZEROS: Zeros = Zeros([0; ZEROS_BYTES_MAX as usize]);
     check_size_limit(offset.saturating_add(len))?;
     while len > 0 {
         let piece = len.min(piece).min(ZEROS_BYTES_MAX);
@@ -177,6 +178,38 @@ pub fn write_zeros_at(fd: impl AsFd, mut offset: u64, mut len: u64, piece: u64) 
         len -= piece;
     }
     Ok(())
+}
+
+/// Whether all bytes are zero: a comparison, which the C library makes many bytes at a time.
+pub fn is_zero(bytes: &[u8]) -> bool {
+    bytes.chunks(ZERO_CHUNK).all(|chunk| *chunk == ZEROS.0[..chunk.len()])
+}
+
+/// Bytes compared with zeros at a time: both stay in the fastest cache.
+const ZERO_CHUNK: usize = 4096;
+
+/// Where the last byte between `begin` and `end` that is not zero ends in a file; `begin` where
+/// there is none. Looks from the end, and does not read what the file does not store. Moves the
+/// position of `fd`.
+pub fn end_before_zeros(fd: impl AsFd, begin: u64, end: u64) -> io::Result<u64> {
+    const STEP: u64 = 256 << 10;
+    let mut bytes = vec![0; STEP as usize];
+    let mut end = end.min(len(&fd)?);
+    while end > begin {
+        let start = ((end - 1) / STEP * STEP).max(begin);
+        let len = end - start;
+        if !is_hole(&fd, start, len) {
+            let count = read_up_to_at(&fd, &mut bytes[..len as usize], start)?;
+            let mut chunks = bytes[..count].chunks(ZERO_CHUNK);
+            if let Some(index) = chunks.rposition(|chunk| !is_zero(chunk)) {
+                let chunk_end = count.min((index + 1) * ZERO_CHUNK);
+                let zeros = bytes[..chunk_end].iter().rev().take_while(|byte| **byte == 0).count();
+                return Ok(start + (chunk_end - zeros) as u64);
+            }
+        }
+        end = start;
+    }
+    Ok(begin)
 }
 
 /// Length of a file in bytes.
@@ -348,18 +381,29 @@ pub fn block_len(fd: impl AsFd) -> io::Result<u64> {
 
 /// What addresses of memory for direct writes must be multiples of, where the kernel tells.
 pub fn direct_memory_alignment(fd: impl AsFd) -> Option<usize> {
-    let status = fs::statx(fd, "", fs::AtFlags::EMPTY_PATH, fs::StatxFlags::DIOALIGN).ok()?;
-    let is_told = status.stx_mask & fs::StatxFlags::DIOALIGN.bits() != 0;
-    Some(status.stx_dio_mem_align as usize).filter(|bytes| is_told && *bytes > 0)
+    let bytes = direct_alignment(fd)?.stx_dio_mem_align;
+    Some(bytes as usize).filter(|bytes| *bytes > 0)
+}
+
+fn direct_alignment(fd: impl AsFd) -> Option<fs::Statx> {
+    let wanted = fs::StatxFlags::DIOALIGN;
+    let status = fs::statx(fd, "", fs::AtFlags::EMPTY_PATH, wanted).ok()?;
+    (status.stx_mask & wanted.bits() != 0).then_some(status)
 }
 
 /// Bytes in a block that direct reads and writes of a file take, `None` where it has none such.
 ///
-/// Found out by reading: what `statx(2)` tells is younger than many kernels in use. The file was
-/// opened for direct reading.
+/// Where the kernel does not tell, this is found out by reading, which waits for the device: many
+/// kernels in use are older than that, and some filesystems say nothing. The file was opened for
+/// direct reading.
 pub fn direct_block(fd: impl AsFd) -> Option<u64> {
+    const BLOCKS: [usize; 2] = [512, 4096];
+    let told = direct_alignment(&fd).map(|status| status.stx_dio_offset_align as usize);
+    if let Some(block) = told.filter(|block| BLOCKS.contains(block)) {
+        return Some(block as u64);
+    }
     let mut bytes = vec![0; 3 * 4096];
-    [512, 4096]
+    BLOCKS
         .into_iter()
         .find(|block| {
             let start = bytes.as_ptr().align_offset(4096);
@@ -375,5 +419,28 @@ pub fn check_size_limit(len: u64) -> io::Result<()> {
     match getrlimit(Resource::Fsize).current {
         Some(limit) if len > limit => Err(Errno::FBIG),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn the_last_byte_that_is_not_zero_is_found_wherever_it_is() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(3 << 20).unwrap();
+        let end = |begin, end| end_before_zeros(&file, begin, end).unwrap();
+        assert_eq!([end(0, u64::MAX), end(77, 99)], [0, 77], "a hole");
+        for at in [0, 1, 4095, 4096, (256 << 10) - 1, 256 << 10, (1 << 20) + 5, (3 << 20) - 1] {
+            file.write_all_at(&[1], at).unwrap();
+            assert_eq!(end(0, u64::MAX), at + 1);
+            assert_eq!([end(at, at + 1), end(at + 1, u64::MAX)], [at + 1; 2]);
+        }
+        file.write_all_at(&vec![0; 3 << 20], 0).unwrap();
+        assert_eq!(end(5, u64::MAX), 5, "zeros that are stored");
+        assert!(is_zero(&[0; 9000]) && !is_zero(&[[0; 4096], [1; 4096]].concat()));
     }
 }

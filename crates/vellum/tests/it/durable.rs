@@ -14,6 +14,7 @@ mod half_done;
 mod helping;
 mod identity;
 mod long;
+mod opening;
 mod paths;
 mod poison;
 mod recycling;

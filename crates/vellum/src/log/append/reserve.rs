@@ -265,9 +265,14 @@ impl Appender<'_> {
         layout::prepare_ahead(self.writer, space, later);
     }
 
-    /// Makes the first space ready, so that the first record does not pay for it.
+    /// Makes the first space ready where no segment is there for the next record. A log that has
+    /// one is opened without writing: the space would be for nothing where a process only reads.
     pub(crate) fn prepare_first(self) {
-        let tail = tail_word::tail(self.writer.core.words());
+        let words = self.writer.core.words();
+        let tail = tail_word::tail(words);
+        if tail.get() < words.allocated_end() {
+            return;
+        }
         // A process that opens a log looks after its files itself.
         let mut later = AfterPublish::default();
         layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut later);
