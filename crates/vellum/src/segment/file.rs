@@ -322,6 +322,14 @@ impl ReadSegment {
         Ok(data.or_os("look for data in", &self.path)?.map(lsn_of))
     }
 
+    /// Where the last byte from `begin` to `end` ends that is not zero; `begin` without one.
+    pub(crate) fn end_before_zeros(&self, begin: Lsn, end: Lsn) -> Result<Lsn> {
+        let offset = self.offset_of(begin);
+        let found = sys::file::end_before_zeros(&self.fd, offset, self.offset_of(end));
+        let found = found.or_os("read the segment", &self.path)?;
+        Ok(Lsn::new(begin.get() + (found - offset)))
+    }
+
     /// Reads the first bytes of the file, whatever they are.
     pub(crate) fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)

@@ -20,10 +20,23 @@ use crate::{Lsn, Result};
 
 /// Bytes looked at at a time.
 const STEP: usize = 256 << 10;
+/// Bytes that are all left alone or all written.
+const PAGE: usize = 4096;
 
 /// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
 /// Sets `has_begun` once something of it may be gone.
 pub(crate) fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
+    write_to(dir, geometry, from, None, has_begun)
+}
+
+/// As [`write`], of a segment of which it may be known that only zeros follow from `zeros` on.
+pub(crate) fn write_to(
+    dir: &Dir,
+    geometry: &Geometry,
+    from: Lsn,
+    zeros: Option<Lsn>,
+    has_begun: &mut bool,
+) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
     // The newest first, so that there is never a gap.
@@ -35,10 +48,11 @@ pub(crate) fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut b
         } else if file.first == active {
             let fd = dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
             let header_len = geometry.layout.file_header_len();
-            let offset = header_len + (from.get() - file.first.get());
+            let offset_of = |lsn: Lsn| header_len + (lsn.get() - file.first.get());
             *has_begun = true;
             shorten(&fd, header_len + capacity).or_os("cut the end of the segment", path)?;
-            clear(&fd, offset).or_os("wipe the end of the segment", path)?;
+            clear(&fd, offset_of(from), zeros.map(offset_of))
+                .or_os("wipe the end of the segment", path)?;
         }
     }
     dir.sync().or_os("sync the names in", dir)
@@ -49,25 +63,33 @@ fn shorten(fd: &OwnedFd, len_max: u64) -> io::Result<()> {
     if sys::file::len(fd)? > len_max { sys::file::set_len(fd, len_max) } else { Ok(()) }
 }
 
-/// Writes zeros over whatever is not zero from `start` on, and syncs the file.
+/// Writes zeros over whatever is not zero from `start` on, and syncs the file. `zeros` is from
+/// where on it is known to hold nothing else.
 ///
 /// Only that: a full disk may have no block for a zero where there was none before.
-fn clear(fd: &OwnedFd, start: u64) -> io::Result<()> {
-    let mut bytes = vec![0; STEP];
+fn clear(fd: &OwnedFd, start: u64, zeros: Option<u64>) -> io::Result<()> {
+    let end = zeros.map_or_else(|| sys::file::end_before_zeros(fd, start, u64::MAX), Ok)?;
+    let mut bytes = vec![0; STEP.min(end.saturating_sub(start) as usize)];
     let mut offset = start;
-    loop {
-        let count = sys::file::read_up_to_at(fd, &mut bytes, offset)?;
+    while offset < end {
+        let wanted = bytes.len().min((end - offset) as usize);
+        let count = sys::file::read_up_to_at(fd, &mut bytes[..wanted], offset)?;
         if count == 0 {
             break;
         }
-        let mut begin = 0;
-        for piece in bytes[..count].chunks(4096) {
-            if piece.iter().any(|byte| *byte != 0) {
-                let len = piece.len() as u64;
-                sys::file::write_zeros_at(fd, offset + begin as u64, len, len)?;
+        let (mut run, mut at) = (offset, offset);
+        let wipe = |begin: u64, end: u64| {
+            sys::file::write_zeros_at(fd, begin, end - begin, sys::file::ZEROS_BYTES_MAX)
+        };
+        for page in bytes[..count].chunks(PAGE) {
+            let next = at + page.len() as u64;
+            if sys::file::is_zero(page) {
+                wipe(run, at)?;
+                run = next;
             }
-            begin += piece.len();
+            at = next;
         }
+        wipe(run, at)?;
         offset += count as u64;
     }
     sys::file::sync(fd).inspect_err(|_| {

@@ -102,7 +102,7 @@ pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Resul
             break;
         }
         let piece = &bytes[..count];
-        if piece.iter().any(|byte| *byte != 0) || !sys::file::is_hole(fd, offset, count as u64) {
+        if !sys::file::is_zero(piece) || !sys::file::is_hole(fd, offset, count as u64) {
             sys::file::write_all_at(fd, piece, offset)?;
         }
         offset += count as u64;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
+use crate::segment::file::ReadSegment;
 use crate::shared::tail_word::Range;
 use crate::{ErrorKind, Lsn, Result};
 
@@ -111,15 +112,67 @@ const SEARCH_BUDGET_BYTES: u64 = 16 << 30;
 /// A record that the search looks at even then.
 const SHORT_LEN: u64 = 64 << 10;
 
-/// How far no frame can start, because everything is zero.
-fn unwritten_len(bytes: &[u8]) -> u64 {
-    let (words, _) = bytes.as_chunks::<{ ALIGNMENT as usize }>();
-    words.iter().take_while(|word| **word == [0; 8]).count() as u64 * ALIGNMENT
+/// How far no frame can start, because everything is zero or what would be lengths leads too far.
+/// `bytes` stand at `at`.
+fn frameless_len(bytes: &[u8], at: Lsn, limit: Lsn) -> u64 {
+    let left = limit.get() - at.get();
+    let is_frameless = |(index, word): (usize, &[u8; HEADER_LEN])| {
+        let header = Header::from_bytes(*word);
+        header.is_unwritten() || index as u64 * ALIGNMENT + header.frame_len() > left
+    };
+    let (words, _) = bytes.as_chunks::<HEADER_LEN>();
+    words.iter().enumerate().take_while(|word| is_frameless(*word)).count() as u64 * ALIGNMENT
+}
+
+/// Where the zeros begin that a segment ends with: found once, by whoever looks there several times
+/// while nobody writes.
+#[derive(Default)]
+pub(crate) struct Zeros(Option<(Lsn, Lsn)>);
+
+impl Zeros {
+    /// From where on only zeros follow in the segment of `at`, if that is known.
+    pub(crate) fn known(&self, core: &Core, at: Lsn) -> Option<Lsn> {
+        self.0.filter(|(first, _)| *first == core.segment_of(at)).map(|(_, zeros)| zeros)
+    }
+
+    /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read is
+    /// for who reads it.
+    pub(crate) fn after(&mut self, core: &Core, at: Lsn) -> Lsn {
+        if let Some(zeros) = self.known(core, at) {
+            return zeros.max(at);
+        }
+        let end = core.segment_end(at);
+        let zeros = end_before_zeros(core, at, end).unwrap_or(end);
+        self.0 = Some((core.segment_of(at), zeros));
+        zeros
+    }
+}
+
+fn end_before_zeros(core: &Core, at: Lsn, end: Lsn) -> Result<Lsn> {
+    let first = core.segment_of(at);
+    let stage = core.commits.stage.as_ref().zip(core.stage_begin());
+    let Some((stage, begin)) = stage.filter(|(_, begin)| *begin < end) else {
+        return core.open_to_read(first)?.end_before_zeros(at, end);
+    };
+    let staged = ReadSegment::open_staged(stage, &core.geometry, first)?;
+    let zeros = staged.end_before_zeros(at.max(begin), end)?;
+    // The pages of a segment that has left the stage meanwhile may hold something else.
+    Ok(if core.stage_begin() == Some(begin) { zeros } else { end })
 }
 
 /// The first position behind `lsn` at which a whole frame of this log stands, before `limit`. Files
 /// that are missing or damaged are passed over. One that cannot be read may hold frames: an error.
 pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
+    find_next_before(core, &mut Zeros::default(), lsn, limit)
+}
+
+/// As [`find_next`], for who knows where zeros are.
+pub(crate) fn find_next_before(
+    core: &Arc<Core>,
+    zeros: &mut Zeros,
+    lsn: Lsn,
+    limit: Lsn,
+) -> Result<Option<Lsn>> {
     let [mut headers, mut payloads] = [(), ()].map(|()| Window::new(Arc::clone(core)));
     let mut budget = SEARCH_BUDGET_BYTES;
     let mut next = lsn.get() + ALIGNMENT;
@@ -140,15 +193,17 @@ pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<Option
             continue;
         };
         let header = Header::from_bytes(header);
-        if header.is_unwritten() {
+        if header.is_unwritten() && zeros.after(core, at) <= at {
             // Mostly nothing else comes in this segment.
-            next += unwritten_len(headers.held(at, limit)).max(ALIGNMENT);
+            next = core.segment_end(at).get();
+            continue;
+        }
+        let skipped = frameless_len(headers.held(at, limit), at, limit);
+        if skipped > 0 {
+            next += skipped;
             continue;
         }
         next += ALIGNMENT;
-        if at.get() + header.frame_len() > limit.get() {
-            continue;
-        }
         let len = u64::from(header.length);
         if core.codec.kind_by_header(at, header).is_none() {
             if len > SHORT_LEN && budget < len {

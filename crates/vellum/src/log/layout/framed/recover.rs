@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
-use crate::format::frame::Kind;
+use crate::format::frame::{ALIGNMENT, Kind};
 use crate::format::segment::{HEADER_LEN, path};
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Found, Zeros};
 use crate::log::layout::framed::staged;
 use crate::log::open::zero_tail;
 use crate::log::read::window::Window;
@@ -30,7 +30,7 @@ use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Bytes of a segment read at a time in search of commit records.
-const STEP: usize = 1 << 20;
+const STEP: usize = 256 << 10;
 
 /// Where a framed log begins and ends.
 pub(crate) fn find_end(
@@ -40,7 +40,8 @@ pub(crate) fn find_end(
     access: Access,
 ) -> Result<Positions> {
     let Evidence { loss, reserved, .. } = evidence;
-    let seal = newest_seal(core, firsts)?.unwrap_or_default();
+    let mut zeros = Zeros::default();
+    let seal = newest_seal(core, &mut zeros, firsts)?.unwrap_or_default();
     let noted = noted_begin(core, firsts)?.max(seal.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
@@ -79,9 +80,10 @@ pub(crate) fn find_end(
             (end, padded_bytes) = behind_holes(core, &mut window, end, limit, access)?;
         }
         Loss::Power => {
-            cut_bytes = torn_len(core, end, limit)?;
+            cut_bytes = torn_len(core, &mut zeros, end, limit)?;
             if access == Access::Change {
-                zero_tail::write(&core.dir, &core.geometry, end, &mut false)?;
+                let zeros = zeros.known(core, end).map(|zeros| zeros.max(end));
+                zero_tail::write_to(&core.dir, &core.geometry, end, zeros, &mut false)?;
             }
         }
     }
@@ -95,49 +97,41 @@ pub(crate) fn find_end(
 }
 
 /// The commit record that knows of most, in the newest segment that has any.
-fn newest_seal(core: &Core, firsts: &[Lsn]) -> Result<Option<CommitRecord>> {
+fn newest_seal(core: &Core, zeros: &mut Zeros, firsts: &[Lsn]) -> Result<Option<CommitRecord>> {
     if !core.geometry.is_sealed {
         return Ok(None);
     }
     for first in firsts.iter().rev() {
-        let seals = seals_in(core, *first)?;
-        if let Some(seal) = seals {
-            return Ok(Some(seal));
+        let seal = last_seal(core, *first, zeros.after(core, *first))?;
+        if seal.is_some() {
+            return Ok(seal);
         }
     }
     Ok(None)
 }
 
-/// The newest commit record of a segment: that with the furthest `durable`.
-fn seals_in(core: &Core, first: Lsn) -> Result<Option<CommitRecord>> {
+/// The last commit record in the segment at `first` that starts before `zeros`. No other knows of
+/// more: they are put there in turn, and `durable` only grows.
+fn last_seal(core: &Core, first: Lsn, zeros: Lsn) -> Result<Option<CommitRecord>> {
     let segment = core.open_to_read(first)?;
-    let mut bytes = vec![0; STEP];
-    let mut newest: Option<CommitRecord> = None;
-    let mut start = first;
-    let end = core.segment_end(first);
-    // Pieces overlap, so that a commit record lies whole in one of them.
-    while start.get() + RECORD_LEN <= end.get() {
-        let wanted = STEP.min((end.get() - start.get()) as usize);
-        let count = segment.read(start, &mut bytes[..wanted])?;
-        let words = bytes[..count].chunks_exact(8);
-        for (index, word) in words.enumerate() {
-            if u64::from(word[0]) != RECORD_LEN - 8 || word[1..4] != [0; 3] {
-                continue;
+    let mut bytes = vec![0; STEP + RECORD_LEN as usize];
+    let mut end = zeros.get().next_multiple_of(ALIGNMENT);
+    while end > first.get() {
+        let start = end.saturating_sub(STEP as u64).max(first.get());
+        let wanted = (end + RECORD_LEN).min(core.segment_end(first).get()) - start;
+        // Pieces overlap, so that a commit record lies whole in one of them.
+        let count = segment.read(Lsn::new(start), &mut bytes[..wanted as usize])?;
+        for offset in (0..count.min((end - start) as usize)).step_by(ALIGNMENT as usize).rev() {
+            let bytes = &bytes[offset..count];
+            let has_length = bytes.first_chunk() == Some(&(RECORD_LEN as u32 - 8).to_le_bytes());
+            let at = Lsn::new(start + offset as u64);
+            if has_length && let Some(seal) = CommitRecord::parse(core.codec, at, bytes) {
+                return Ok(Some(seal));
             }
-            let at = Lsn::new(start.get() + index as u64 * 8);
-            let seal = CommitRecord::parse(core.codec, at, &bytes[index * 8..count]);
-            newest = match (seal, newest) {
-                (Some(seal), Some(newest)) if seal.durable < newest.durable => Some(newest),
-                (Some(seal), _) => Some(seal),
-                (None, newest) => newest,
-            };
         }
-        if count < wanted {
-            break;
-        }
-        start = Lsn::new(start.get() + (count as u64 - RECORD_LEN + 8) / 8 * 8);
+        end = start;
     }
-    Ok(newest)
+    Ok(None)
 }
 
 /// Where the newest trim lets the log begin, or zero: noted in the segment that will be the oldest,
@@ -232,10 +226,10 @@ fn behind_holes(
 }
 
 /// Bytes from `end` to the end of the last whole frame that stands behind it.
-fn torn_len(core: &Arc<Core>, end: Lsn, limit: Lsn) -> Result<u64> {
+fn torn_len(core: &Arc<Core>, zeros: &mut Zeros, end: Lsn, limit: Lsn) -> Result<u64> {
     let mut window = Window::new(Arc::clone(core));
     let mut behind = end;
-    while let Some(next) = frames::find_next(core, behind, limit)? {
+    while let Some(next) = frames::find_next_before(core, zeros, behind, limit)? {
         behind = frames::end_of_row(core, &mut window, next, limit, &[])?;
     }
     Ok(behind.get() - end.get())
