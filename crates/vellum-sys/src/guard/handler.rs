@@ -48,7 +48,6 @@ fn set(may_set: impl Fn(&libc::sigaction) -> bool) -> io::Result<()> {
         return Ok(());
     }
     PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
-    register_barrier();
     BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
     let mut action = before;
     action.sa_sigaction = ours();
@@ -247,13 +246,12 @@ fn restore_default(signal: c_int, is_sent: bool) {
     }
 }
 
-fn register_barrier() {
-    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
-}
-
 /// Has each running thread of this process pass a full barrier: a load of the note that a thread
 /// has made ahead of its store is made again.
+///
+/// Registers only here: a process with several threads waits 10 ms for that.
 fn pass_barrier() {
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 

@@ -16,6 +16,7 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic;
 
 use super::primitive::{self, AtomicBool, Ordering, compiler_fence, fence};
 use crate::sys::thread_number;
@@ -110,26 +111,38 @@ pub(crate) fn take_idle<'a, T>(cells: &'a [Exclusive<T>]) -> Vec<Option<Taken<'a
 pub(crate) struct Seats<T> {
     own: Box<[Exclusive<T>]>,
     shared: Box<[Exclusive<T>]>,
-    is_registered: bool,
+    /// Whether this process passes the barriers of `sys::barrier`. No word of the protocol: both
+    /// values do, and once it is true it stays so.
+    is_registered: atomic::AtomicBool,
 }
 
 impl<T: Default> Seats<T> {
-    /// `is_registered` says that this process passes the barriers of `sys::barrier`.
+    /// `is_registered` as in [`set_registered`](Seats::set_registered).
     pub(crate) fn new(shared_count: usize, is_registered: bool) -> Seats<T> {
         let make = |count: usize| (0..count).map(|_| Exclusive::new(T::default())).collect();
         let own = make(thread_number::OWN_COUNT);
-        Seats { own, shared: make(shared_count), is_registered }
+        Seats { own, shared: make(shared_count), is_registered: is_registered.into() }
     }
 }
 
 impl<T> Seats<T> {
+    /// This process passes the barriers of `sys::barrier` from now on.
+    pub(crate) fn set_registered(&self) {
+        self.is_registered.store(true, atomic::Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_registered(&self) -> bool {
+        self.is_registered.load(atomic::Ordering::Relaxed)
+    }
+
     /// The calling thread's own, unless it has none or uses it.
     #[inline]
     pub(crate) fn own(&self) -> Option<Taken<'_, T>> {
         let seat = self.own.get(thread_number::get())?;
         // SAFETY: a number below the count of `own` belongs to one live thread, and who gets it
         // next sees what that one did. The rest is what `new` is told.
-        unsafe { seat.take_own(self.is_registered) }
+        unsafe { seat.take_own(self.is_registered()) }
     }
 
     /// Those that threads share, as far as they are free; each thread begins at another one.

@@ -164,7 +164,8 @@ impl Appender<'_> {
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
         let core = self.writer.core;
         tail_word::publish(core.words(), slot.index);
-        if event_count::notify(&core.words().event_count, self.writer.attachment.is_registered) {
+        let is_registered = self.writer.attachment.slots.is_registered();
+        if event_count::notify(&core.words().event_count, is_registered) {
             wakeup::wake_pollers(core);
         }
         self.end_use(slot);

@@ -161,6 +161,9 @@ impl RoomMaker<'_> {
             words.commits.raise_named_end(next);
         }
         words.set_allocated_end(next);
+        if next > allocated {
+            self.prepare.writer.attachment.register();
+        }
         Ok(next > allocated)
     }
 

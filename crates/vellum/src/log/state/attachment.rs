@@ -53,8 +53,6 @@ pub(crate) struct Attachment {
     me: Owner,
     /// Its name in envelopes, once it has written one.
     writer_id: OnceLock<WriterId>,
-    /// Whether this process passes the barriers of who waits (`sys::barrier`).
-    pub(crate) is_registered: bool,
     pub(crate) slots: Seats<LocalSlot>,
     /// How many of them have a shared slot.
     pub(crate) claimed_count: AtomicUsize,
@@ -191,7 +189,8 @@ impl Attachment {
                 format!("{PARTICIPANT_COUNT} processes are attached already, as many as can be");
             Error::new(ErrorKind::TooManyParticipants, message).at_path(&path)
         })?;
-        let is_registered = sys::barrier::register();
+        // A process with several threads waits 10 ms for that: a staged log is opened without.
+        let is_registered = words.commits.stage.id() == 0 && sys::barrier::register();
         let slots = Seats::new(SHARED_SLOT_COUNT, is_registered);
         Ok(Attachment {
             lock_file,
@@ -200,7 +199,6 @@ impl Attachment {
             busy: RwLock::new(()),
             me,
             writer_id: OnceLock::new(),
-            is_registered,
             slots,
             claimed_count: AtomicUsize::new(0),
             back_off_until: AtomicU64::new(0),
@@ -208,6 +206,13 @@ impl Attachment {
             segments: Mutex::default(),
             helpers: Helpers::default(),
         })
+    }
+
+    /// Has this process pass the barriers of who waits, if it does not: fences cost more in the end.
+    pub(crate) fn register(&self) {
+        if !self.slots.is_registered() && sys::barrier::register() {
+            self.slots.set_registered();
+        }
     }
 
     /// Attaches a forked child, whose parent's attachment is not its own.
