@@ -208,7 +208,7 @@ impl Attachment {
         })
     }
 
-    /// Has this process pass the barriers of who waits, if it does not: fences cost more in the end.
+    /// Has this process pass the barriers of those that wait: fences cost more in the end.
     pub(crate) fn register(&self) {
         if !self.slots.is_registered() && sys::barrier::register() {
             self.slots.set_registered();

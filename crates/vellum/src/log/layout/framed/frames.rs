@@ -124,8 +124,8 @@ fn frameless_len(bytes: &[u8], at: Lsn, limit: Lsn) -> u64 {
     words.iter().enumerate().take_while(|word| is_frameless(*word)).count() as u64 * ALIGNMENT
 }
 
-/// Where the zeros begin that a segment ends with: found once, by whoever looks there several times
-/// while nobody writes.
+/// Where the zeros begin that a segment ends with: found once, for several looks while nobody
+/// writes.
 #[derive(Default)]
 pub(crate) struct Zeros(Option<(Lsn, Lsn)>);
 
@@ -135,8 +135,8 @@ impl Zeros {
         self.0.filter(|(first, _)| *first == core.segment_of(at)).map(|(_, zeros)| zeros)
     }
 
-    /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read is
-    /// for who reads it.
+    /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read
+    /// counts as written.
     pub(crate) fn after(&mut self, core: &Core, at: Lsn) -> Lsn {
         if let Some(zeros) = self.known(core, at) {
             return zeros.max(at);
@@ -166,7 +166,7 @@ pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<Option
     find_next_before(core, &mut Zeros::default(), lsn, limit)
 }
 
-/// As [`find_next`], for who knows where zeros are.
+/// As [`find_next`], with what is known of the zeros.
 pub(crate) fn find_next_before(
     core: &Arc<Core>,
     zeros: &mut Zeros,
