@@ -20,7 +20,7 @@ use crate::stats::Spread;
 /// No more than this may be the chance that a coin, thrown once for each round, does as well.
 pub(crate) const LEVEL: f64 = 0.05;
 
-/// Whoever is not faster by so much is not worth a change.
+/// A way that is not faster by so much is not worth a change.
 pub(crate) const MARGIN: f64 = 1.05;
 
 /// How one way did against another, round by round.

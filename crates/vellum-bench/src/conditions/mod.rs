@@ -216,7 +216,7 @@ impl Writeback {
         Some(limit.midpoint(if background < limit { background } else { limit / 2 }))
     }
 
-    /// How many dirty bytes there may be before whoever writes is stopped, with this much memory
+    /// How many dirty bytes there may be before a writer is stopped, with this much memory
     /// free.
     pub(crate) fn limit_bytes(&self, memory_bytes: u64) -> Option<u64> {
         match self.dirty_bytes {

@@ -11,7 +11,7 @@
 //!
 //! **If the process dies here**, or is killed: its mounts go with it and with the processes that it
 //! forked, for nobody else has them; so a device has no user left, and an image no name. An array
-//! does not go by itself: [`give_back`] is for whoever outlives the process.
+//! does not go by itself: [`give_back`] is for a process that outlives this one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -163,7 +163,7 @@ fn cases_of_envelopes() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |operations: &[Operation], preallocate: Preallocate, fill: Option<Fill>| {
         for operation in operations {
-            // Who opens the log afterwards would find the forked child's parent alive.
+            // A process that opens the log afterwards would find the forked child's parent alive.
             let is_forked = *operation == ForkedAppend;
             for survivor in [Opener, Attached].into_iter().skip(is_forked.into()) {
                 let (operation, layout, envelope) = (*operation, Layout::Framed, true);

@@ -239,7 +239,7 @@ pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Resu
             || is_far_ahead && name == "segment.new"
             || case.operation.is_of_cursors() && name == "cursors"
     };
-    // Who raised the beginning and died leaves files to the next who removes some.
+    // A process that raised the beginning and died leaves files to the next one that removes some.
     let begin = match case.operation {
         Operation::Retain | Operation::BlockRetain => 0,
         _ => segment_of(extent.begin),

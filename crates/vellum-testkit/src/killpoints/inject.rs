@@ -62,7 +62,7 @@ struct Outcome {
 
 /// Whether a case can be tried: somebody comes by who neither held nor awaited anything before.
 pub fn is_tried(case: &Case) -> bool {
-    // Who waits for space waits for ever.
+    // A process that waits for space waits for ever.
     matches!(case.survivor, Survivor::Opener | Survivor::Attached)
         && case.operation != Operation::Block
 }
@@ -122,7 +122,7 @@ impl Campaign<'_> {
             let is_wanted = |answer: &Answer| is_wanted(answer) && !is_no_error(name, *answer);
             for answer in answer::answers_of(call).into_iter().filter(is_wanted) {
                 add(answer, false);
-                // Who is interrupted for ever can do nothing.
+                // A process that is interrupted for ever can do nothing.
                 if matches!(answer, Answer::Error(errno) if errno != EINTR) {
                     add(answer, true);
                 }

@@ -407,7 +407,7 @@ impl Case {
         all.extend(self.operation.records_on_full_disk().iter().map(|p| (*p, Need::Must)));
         let need = match (self.operation, is_done) {
             (Operation::Abandon | Operation::Drop | Operation::DropAgain, _) => Need::Never,
-            // Who is killed while it waits has reserved nothing.
+            // A process that is killed while it waits has reserved nothing.
             (Operation::Block, _) => Need::Never,
             (_, true) => Need::Must,
             (_, false) => Need::May(0),

@@ -253,7 +253,7 @@ impl Scene<'_> {
         self.check_told(&log, &found)?;
         self.finish_durable(&log, is_done, &found)?;
         let extent = Extent::of(&log)?;
-        // Whoever only lingers with a copy of the log goes before the last one leaves.
+        // A process that only lingers with a copy of the log goes before the last one leaves.
         end_lingering(self.page);
         drop(log);
         check::files(case, self.dir, extent, &found)?;

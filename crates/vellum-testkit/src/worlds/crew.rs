@@ -118,7 +118,7 @@ impl<'a> Crew<'a> {
     /// Several workers, some of which are killed, while all around them changes.
     pub(super) fn work(&mut self, place: &mut Surroundings) -> anyhow::Result<()> {
         self.start(0, place, false)?;
-        // Whoever comes later finds a log.
+        // A process that comes later finds a log.
         while self.opened.is_empty() && !self.busy.is_empty() {
             self.step()?;
         }

@@ -25,7 +25,7 @@ const TREASURE: &[u8] = b"what somebody else would be sorry for";
 const PLANTED: [&str; 5] =
     ["segment.new", "control.new", "compressed.new", "current.new", "geometry.new"];
 const COPIES_MAX: u32 = 20;
-/// How often links are planted again: whoever meets one every time cannot get on.
+/// How often links are planted again: a process that meets one every time cannot get on.
 const PLANTINGS_MAX: u32 = 12;
 
 /// The place of a campaign.

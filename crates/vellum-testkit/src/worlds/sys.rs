@@ -109,7 +109,7 @@ fn end_of(status: c_int) -> End {
 
 /// Sends a signal to a process or, where `process` is negative, to a group of processes.
 pub(crate) fn signal(process: pid_t, signal: c_int) {
-    // SAFETY: the call takes numbers. Who is gone already needs none.
+    // SAFETY: the call takes numbers. A process that is gone already needs none.
     unsafe { libc::kill(process, signal) };
 }
 

@@ -246,7 +246,7 @@ impl Kind {
     pub(crate) fn may_fail(self, worker: usize) -> bool {
         match self.area() {
             Area::Limit => is_odd_one(worker),
-            // Whoever may plant them may make calls fail; but nothing else.
+            // A user that may plant them may make calls fail; but nothing else.
             Area::Links => true,
             _ => false,
         }

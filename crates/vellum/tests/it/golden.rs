@@ -143,7 +143,7 @@ fn golden_logs_are_read_by_who_may_not_write_and_stay_as_they_are() {
         copy_log(&golden_directory(&name), &place(&dir));
         let opened = Options::default().read_only(true).open(place(&dir));
         if name.contains("/cut-") {
-            // Who may only read cannot finish it, and is told so.
+            // A process that may only read cannot finish it, and is told so.
             assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Busy), "{name}");
         } else {
             let log = opened.unwrap();

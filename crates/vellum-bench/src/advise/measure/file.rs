@@ -84,7 +84,7 @@ impl FileField {
 /// took, and the method that was used.
 fn measure(path: &Path, way: FileWay, bytes: u64, round: u32) -> Result<(f64, Method)> {
     let told = figures(LIMIT, 2, || {
-        // Whoever writes a file has the bytes already.
+        // A program that writes a file has the bytes already.
         let source = |_| Source::new(way.piece_bytes as usize, round);
         let mut sources: Vec<Source> = (0..way.threads).map(source).collect();
         let begun = Instant::now();

@@ -181,7 +181,7 @@ fn comparable<'a>(suite: &str, mut group: Group<'a>) -> Vec<(String, Group<'a>)>
     loads::rivals(suite, &group)
 }
 
-/// Did it make a file without most of its blocks? That is next to no work, and whoever writes there
+/// Did it make a file without most of its blocks? That is next to no work, and a writer there
 /// later pays for it.
 fn is_hollow(row: &Case) -> bool {
     let allocated = row.metrics.iter().find(|metric| metric.name == "allocated");

@@ -28,7 +28,7 @@ pub(crate) struct Sample {
 /// What the threads of all processes share. Each word is written by one thread, but for `taken`;
 /// the parent reads when all processes have ended, which orders everything.
 struct Book {
-    /// Commits that were begun: whoever takes a number below the most there can be makes it.
+    /// Commits that were begun: a thread that takes a number below the most there can be makes it.
     taken: Shared<AtomicU64>,
     /// How many each writer was acknowledged.
     acknowledged: Shared<AtomicU64>,

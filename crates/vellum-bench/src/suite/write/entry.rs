@@ -74,7 +74,7 @@ impl Entry {
         self.key("threads", threads)
     }
 
-    /// All its names, for whoever watches.
+    /// All its names, for a watcher.
     pub(super) fn title(&self) -> String {
         let values = self.keys.iter().map(|(_, value)| value.as_str());
         std::iter::once(self.table.as_str()).chain(values).collect::<Vec<_>>().join(", ")

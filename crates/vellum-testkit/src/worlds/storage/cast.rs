@@ -134,7 +134,7 @@ impl Cast {
         threads.all(|(letter, state)| *letter == '!' || *state != State::Working)
     }
 
-    /// Waits until `is_done`, or nobody works any more. Who does not get there hangs.
+    /// Waits until `is_done`, or nobody works any more. A process that does not get there hangs.
     pub(crate) fn wait(
         &mut self,
         mut is_done: impl FnMut(&Cast) -> anyhow::Result<bool>,

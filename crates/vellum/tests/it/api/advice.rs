@@ -223,7 +223,7 @@ fn a_file_of_somebody_else_neither_steers_nor_stops() {
         assert_eq!(stat.segment_capacity_bytes, 8192, "the next one above is taken");
         fs::remove_dir_all(log).unwrap();
     }
-    // Who owns the directory has a say in it.
+    // The owner of the directory has a say in it.
     chown(&below, Some(NOBODY), None).unwrap();
     assert_eq!(vellum_advice::read(&below).unwrap_err().kind(), ErrorKind::InvalidOption);
     advise(&below, "[log]\nsegment_capacity_bytes = 4096\n");

@@ -1,4 +1,4 @@
-//! Who only looks leaves every time stamp as it is.
+//! A process that only looks leaves every time stamp as it is.
 
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, SystemTime};

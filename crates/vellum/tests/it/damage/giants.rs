@@ -179,7 +179,7 @@ fn a_framed_log_that_begins_behind_its_files_is_refused_or_recovered() {
     let words = [(TAIL, FAR << 10), (READY_END, FAR), (ALLOCATED_END, FAR + 4096), (BEGIN, FAR)];
     scribble(&place(&dir), &words);
     for is_read_only in [true, false] {
-        // Who may write does not believe words that disagree with the segments.
+        // A process that may write does not believe words that disagree with the segments.
         if let Err(error) = Options::default().read_only(is_read_only).open(place(&dir)) {
             assert_eq!(error.kind(), ErrorKind::Corrupt);
             let reason = "make no sense: begin is 9007199254740992";

@@ -1,5 +1,5 @@
-//! Who may write in the directory of a log can give a name of the log to a private file of root.
-//! Root's processes neither write into that file nor pass on what it holds.
+//! A user that may write in the directory of a log can give a name of the log to a private file of
+//! root. Root's processes neither write into that file nor pass on what it holds.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};

@@ -94,7 +94,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
         log.append_durable(b"more").unwrap();
-        // Who only reads goes on where it was: what had failed has been recovered.
+        // A reader goes on where it was: what had failed has been recovered.
         while reader.follow(Some(PATIENCE)).unwrap().expect("in time").payload != b"more" {}
     }
 }
@@ -167,7 +167,7 @@ fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
 
         thin.mount_again();
         let bytes = fs::read(&segment_files(&thin.path().join("log"))[0]).unwrap();
-        // Who closed the log may have sealed it there.
+        // The process that closed the log may have sealed it there.
         let is_gone = bytes[rest as usize + 64..].iter().all(|byte| *byte == 0);
         assert!(is_gone, "{fill}: the device still has what was cut off");
     }

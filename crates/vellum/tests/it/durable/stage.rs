@@ -152,7 +152,7 @@ fn who_joins_while_a_stage_is_missing_is_told_so_and_nothing_is_lost() {
     let error = Options::default().open(place(&dir)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("missing although processes use the log"), "{error}");
-    // Who has it open has it.
+    // A process that has it open has it.
     log.sync().unwrap();
     drop(log);
     assert_eq!(payloads(&Options::default().open(place(&dir)).unwrap()).len(), 1);

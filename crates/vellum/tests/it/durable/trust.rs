@@ -239,7 +239,7 @@ pub(super) fn killed(options: &Options, path: &Path) {
     holder.expect("holds");
     let log = options.open(path).unwrap();
     (100..150).for_each(|index| assert!(log.append(&line(index)).is_ok()));
-    // Whoever closes it is not the last, so that nobody tidies.
+    // The process that closes it is not the last, so that nobody tidies.
     drop(log);
     holder.kill();
     child.kill();

@@ -81,7 +81,7 @@ fn a_writer_whose_log_was_removed_is_told_and_can_go_on_in_a_new_one() {
         let new = log.reopen().unwrap();
         new.append(b"new\n").unwrap();
         drop(log);
-        // Whoever comes later is in the same log.
+        // A process that comes later is in the same log.
         count_until_refused(&second);
         second.reopen().unwrap().append(b"from the second\n").unwrap();
         assert_eq!(payloads(&new), [&b"new\n"[..], b"from the second\n"], "{layout} {fill}");

@@ -1,4 +1,4 @@
-//! Who may not wait for ever gives up behind a stopped process, names it, and has changed nothing.
+//! A call with a time limit gives up behind a stopped process, names it, and has changed nothing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn a_commit_gives_up_behind_every_lock_and_batch_that_it_needs() {
         let error = log.commit(behind_it).unwrap_err();
         assert_blames(&error, &writer);
         assert!(error.to_string().contains("the commit group from"), "{error}");
-        // Who is dead is not waited for.
+        // The dead are not waited for.
         writer.kill();
         log.commit(behind_it).unwrap();
     }

@@ -134,7 +134,8 @@ fn a_stopped_append_is_named_and_how_long_a_commit_waits_for_it() {
             let waited = until("the commit has waited", || {
                 hold_of(&log, HoldKind::Append, &holder).unwrap().waited
             });
-            // Who looks later sees a longer time, however often the waiting one has looked.
+            // A process that looks later sees a longer time, however often the waiting one has
+            // looked.
             let longer = until("it waits for longer", || {
                 let now = hold_of(&log, HoldKind::Append, &holder).unwrap().waited.unwrap();
                 (now >= waited + Duration::from_millis(20)).then_some(now)
@@ -176,7 +177,7 @@ fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
             until("the commit has waited", || {
                 hold_of(&looker, HoldKind::CommitGroup, &holder).unwrap().waited
             });
-            // Who is dead holds nobody up.
+            // The dead hold nobody up.
             holder.kill();
             let log = commit.join().unwrap().unwrap();
             assert!(log.stat().unwrap().holds.is_empty());

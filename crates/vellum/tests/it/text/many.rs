@@ -94,7 +94,7 @@ fn nothing_is_lost_when_processes_that_rotate_are_killed() {
             rotating(8000).tuning(Tuning::new().fill(fill).segment_capacity_bytes(16 << 10));
         let log = options.open(place(&dir)).unwrap();
         let acknowledged = campaign(&place(&dir), seed);
-        // Whoever notices pads what the dead left.
+        // A process that notices pads what the dead left.
         drop(Options::default().open(place(&dir)).unwrap());
         check(&log, &acknowledged);
         assert_sound(&log);

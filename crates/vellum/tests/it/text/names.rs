@@ -124,7 +124,7 @@ fn the_file_that_comes_next_has_no_name_and_goes_when_the_last_leaves() {
     assert_eq!(log.prepare(5).unwrap(), 0, "it is there already");
     assert_eq!(segment_files(&place(&dir)).len(), 1);
     assert!(place(&dir).join("segment.new").exists());
-    // Whoever removes it does no harm.
+    // Removing it does no harm.
     fs::remove_file(place(&dir).join("segment.new")).unwrap();
     append_lines(&log, 0..30, 90);
     assert_orderly(&place(&dir));
