@@ -32,6 +32,15 @@ const fn parameter(name: &'static str, default: &'static str, what: &'static str
     Parameter { name, default, what }
 }
 
+/// What a disk with a cache can be told.
+const CACHE: Parameter =
+    parameter("cache", "64M", "bytes of the cache; the oldest go to the medium");
+const TORN: Parameter = parameter("torn", "no", "whether the last block that survives is torn");
+
+const fn kept(default: &'static str) -> Parameter {
+    parameter("kept", default, "share of the cache that survives a cut")
+}
+
 /// What an animal was told.
 pub(super) struct Told<'a> {
     pub(super) species: &'static Species,
@@ -65,11 +74,13 @@ pub const SPECIES: &[Species] = &[
             parameter("flush", "10ms", "time of a flush"),
             parameter("write", "0", "time of a write"),
             parameter("read", "0", "time of a read"),
+            parameter("first", "0", "only for so long, from when the disk began; 0: always"),
         ],
         give: |told, traits| {
             let flush = told.get("flush", time)?;
             let (write, read) = (told.get("write", time)?, told.get("read", time)?);
-            traits.paces.push(Box::new(Fixed { read, write, flush }));
+            let until = Some(told.get("first", time)?).filter(|first| !first.is_zero());
+            traits.paces.push(Box::new(Fixed { read, write, flush, until }));
             Ok(())
         },
     },
@@ -89,21 +100,13 @@ pub const SPECIES: &[Species] = &[
     Species {
         name: "lying",
         what: "answers flushes and writes nothing: a power cut takes what is in its cache",
-        parameters: &[
-            parameter("cache", "64M", "bytes of the cache; the oldest go to the medium"),
-            parameter("kept", "0", "share of the cache that survives a cut"),
-            parameter("torn", "no", "whether the last block that survives is torn"),
-        ],
+        parameters: &[CACHE, kept("0"), TORN],
         give: |told, traits| traits.cache(cache(told, true, 0)?),
     },
     Species {
         name: "forgets",
         what: "has a volatile cache, and is honest: a power cut takes what was not flushed",
-        parameters: &[
-            parameter("cache", "64M", "bytes of the cache; the oldest go to the medium"),
-            parameter("kept", "0.5", "share of the cache that survives a cut"),
-            parameter("torn", "no", "whether the last block that survives is torn"),
-        ],
+        parameters: &[CACHE, kept("0.5"), TORN],
         give: |told, traits| traits.cache(cache(told, false, 0)?),
     },
     Species {
@@ -111,9 +114,9 @@ pub const SPECIES: &[Species] = &[
         what: "flushes, and a power cut still takes the blocks that were flushed last",
         parameters: &[
             parameter("lost", "8", "blocks of 4096 bytes that go"),
-            parameter("cache", "64M", "bytes of the cache; the oldest go to the medium"),
-            parameter("kept", "0.5", "share of the cache that survives a cut"),
-            parameter("torn", "no", "whether the last block that survives is torn"),
+            CACHE,
+            kept("0.5"),
+            TORN,
         ],
         give: |told, traits| {
             let lost = told.get("lost", size)?;

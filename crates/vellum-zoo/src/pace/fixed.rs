@@ -9,10 +9,15 @@ pub(crate) struct Fixed {
     pub(crate) read: Duration,
     pub(crate) write: Duration,
     pub(crate) flush: Duration,
+    /// From here on nothing takes time.
+    pub(crate) until: Option<Duration>,
 }
 
 impl Pace for Fixed {
     fn done(&mut self, operation: &Operation, at: Duration) -> Duration {
+        if self.until.is_some_and(|until| at >= until) {
+            return at;
+        }
         at + match operation.kind {
             Kind::Read => self.read,
             Kind::Write => self.write,
@@ -32,5 +37,7 @@ mod tests {
         assert_eq!(fixed.done(&FLUSH, ms(1)), ms(11));
         assert_eq!(fixed.done(&FLUSH, ms(2)), ms(12));
         assert_eq!(fixed.done(&write(4096), ms(2)), ms(2));
+        let mut cold = Fixed { flush: ms(10), until: Some(ms(50)), ..Fixed::default() };
+        assert_eq!([49, 50].map(|at| cold.done(&FLUSH, ms(at))), [ms(59), ms(50)]);
     }
 }

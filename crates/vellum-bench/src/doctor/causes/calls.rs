@@ -40,7 +40,10 @@ fn slow_call(evidence: &Evidence<'_>) -> Option<Finding> {
     }
     let slow = if evidence.processors.are_scarce() { SLOW_IF_SCARCE_US } else { SLOW_US };
     let (cause, what) = if flush >= slow && flush >= APART * write {
-        (Cause::SlowFlush, "the flush is what takes the time")
+        (
+            Cause::SlowFlush,
+            "the flush is what takes the time, and a test without one sees none of it",
+        )
     } else if write >= slow {
         (Cause::SlowDevice, "it is the write itself that takes the time")
     } else {

@@ -12,6 +12,8 @@ const STEP: f64 = 2.0;
 /// After less than this share of the time the step is a higher one.
 const SHORT: f64 = 0.1;
 const STEP_SHORT: f64 = 4.0;
+/// Where processors are scarce, it is so much longer.
+const STEP_IF_SCARCE_US: f64 = 10_000.0;
 /// What comes after the step takes at least this share.
 const LONG: f64 = 0.2;
 /// A stall is so many times as long as the median …
@@ -33,7 +35,6 @@ const THROTTLED_MIN_US: f64 = 1000.0;
 const JITTER: f64 = 4.0;
 /// … and so much longer.
 const JITTER_MIN_US: f64 = 2000.0;
-const JITTER_IF_SCARCE_US: f64 = 10_000.0;
 /// Where a disk is free or busy with others, the slow writes take so many times as long.
 const EITHER: f64 = 15.0;
 /// Many fast writes fit between two slow ones: waiting takes most of the time where the mean is so
@@ -106,11 +107,9 @@ fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// A write finds the disk free, or waits for the end of what others do.
 fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
-    let Spread { fast, slow, slowest, waiting, .. } = Spread::of(evidence.series)?;
-    let is_apart = |slow: f64| slow >= EITHER * fast && slow - fast >= apart_us(evidence);
-    // Waiting for a processor looks the same.
-    let is_mostly_waiting = waiting >= WAITING && !evidence.processors.are_scarce();
-    let slow = match (is_apart(slow), is_mostly_waiting && is_apart(slowest)) {
+    let Spread { fast, slow, slowest, waiting, .. } = spread(evidence)?;
+    let is_apart = |slow: f64| slow >= EITHER * fast && slow - fast >= JITTER_MIN_US;
+    let slow = match (is_apart(slow), waiting >= WAITING && is_apart(slowest)) {
         (true, _) => slow,
         (_, true) => slowest,
         _ => return None,
@@ -175,7 +174,7 @@ fn budget_ends(evidence: &Evidence<'_>) -> Option<Finding> {
     let has_levels = quantile(slow, 0.25) >= 0.5 * median(slow) && median(slow) >= 100.0;
     // Others that come in the middle of a run part it in two as well.
     let is_clear =
-        !evidence.processors.are_scarce() || median(slow) - median(fast) >= JITTER_IF_SCARCE_US;
+        !evidence.processors.are_scarce() || median(slow) - median(fast) >= STEP_IF_SCARCE_US;
     let is_long = (end - at) >= LONG * (end - begun) && is_clear;
     if times.len() < TICKS_MIN || !is_step || !has_levels || !is_long {
         return None;
@@ -281,8 +280,8 @@ fn regular(gaps: &[f64]) -> Option<f64> {
 
 /// No two writes take the same time.
 fn jitter(evidence: &Evidence<'_>) -> Option<Finding> {
-    let Spread { fast, slow, ratio, .. } = Spread::of(evidence.series)?;
-    (ratio >= JITTER && slow - fast >= apart_us(evidence)).then(|| {
+    let Spread { fast, slow, ratio, .. } = spread(evidence)?;
+    (ratio >= JITTER && slow - fast >= JITTER_MIN_US).then(|| {
         Finding::new(
             Cause::Jitter,
             Weight::Reason,
@@ -295,9 +294,10 @@ fn jitter(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// How far writes have to be apart: waiting for a processor parts them, too.
-fn apart_us(evidence: &Evidence<'_>) -> f64 {
-    if evidence.processors.are_scarce() { JITTER_IF_SCARCE_US } else { JITTER_MIN_US }
+/// How far writes are apart because of the disk. Where processors are scarce, writes wait for those,
+/// and so does whoever answers for the disk.
+fn spread(evidence: &Evidence<'_>) -> Option<Spread> {
+    Spread::of(evidence.series).filter(|_| !evidence.processors.are_scarce())
 }
 
 /// How far writes of the same time are apart, in the middle of all ticks with enough of them.

@@ -118,6 +118,11 @@ fn waiting_for_a_processor_is_neither_jitter_nor_a_budget() {
     });
     let seen = |series| found_with(series, |evidence| evidence.processors.waiting = 0.4);
     assert_eq!(seen(&waiting), [Cause::BusyMachine]);
+    // Whoever answers for the disk waits for a whole slice of time.
+    let starved = shaped(1, |_, tick| {
+        (tick.p10_us, tick.p90_us, tick.p99_us) = (140.0, 14_000.0, 28_000.0);
+    });
+    assert_eq!(seen(&starved), [Cause::BusyMachine]);
     // Others came in the middle.
     let joined = shaped(1, |index, tick| slow(tick, if index < 20 { 1.0 } else { 5.0 }));
     assert_eq!(seen(&joined), [Cause::BusyMachine]);

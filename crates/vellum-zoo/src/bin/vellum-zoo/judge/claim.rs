@@ -31,6 +31,12 @@ pub(super) enum Claim {
     Spread { times: f64 },
     /// So much of the time goes by in commits that take three times as long as most.
     Waits { share: f64 },
+    /// So many writes in a second, if none is flushed.
+    Unsynced { a_second: f64 },
+    /// For a second most commits take less than this.
+    Swift { ms: f64 },
+    /// The mean of commits is below this, and one of a hundred takes longer.
+    Mean { ms: f64 },
     /// A write fails.
     Fails,
     /// A cut takes what was flushed.
@@ -73,6 +79,9 @@ impl Claim {
             Claim::Part { ms } => part(probe.writes(512)?, probe.writes(BLOCK_LEN)?, ms),
             Claim::Spread { times } => spread(&for_seconds(2)?, times),
             Claim::Waits { share } => waits(&for_seconds(3)?, share),
+            Claim::Unsynced { a_second } => unsynced(probe.writes(BLOCK_LEN)?, a_second),
+            Claim::Swift { ms } => swift(&for_seconds(1)?, ms),
+            Claim::Mean { ms } => mean(&for_seconds(3)?, ms),
             Claim::Fails => {
                 probe.commits(Duration::from_secs(5), 2000)?;
                 Seen { is_as_told: false, what: "no write failed".into() }
@@ -116,6 +125,26 @@ fn spread(times: &[f64], told: f64) -> Seen {
     let (fast, slow) = (quantile(times, 0.1), quantile(times, 0.9));
     let what = format!("commits take {fast:.2} to {slow:.2} ms; told: {told} times as long");
     Seen { is_as_told: slow >= told * fast, what }
+}
+
+fn unsynced(ms: f64, told: f64) -> Seen {
+    let rate = 1e3 / ms;
+    let what = format!("without a flush {rate:.0} writes a second; told: {told}");
+    Seen { is_as_told: rate >= told, what }
+}
+
+fn swift(times: &[f64], ms: f64) -> Seen {
+    let middle = quantile(times, 0.5);
+    let what = format!("for a second a commit takes {middle:.2} ms; told: less than {ms} ms");
+    Seen { is_as_told: middle < ms, what }
+}
+
+fn mean(times: &[f64], ms: f64) -> Seen {
+    let (mean, p99) =
+        (times.iter().sum::<f64>() / times.len().max(1) as f64, quantile(times, 0.99));
+    let what =
+        format!("in the mean a commit takes {mean:.2} ms, and p99 is {p99:.1} ms; told: {ms} ms");
+    Seen { is_as_told: mean < ms && p99 > ms, what }
 }
 
 fn waits(times: &[f64], told: f64) -> Seen {

@@ -46,6 +46,12 @@ impl Answer {
         faults.map(|(cause, _)| cause.as_str()).collect()
     }
 
+    /// Is said that the figures are doubtful because of the machine?
+    pub(super) fn doubts(&self) -> Option<&str> {
+        let mut causes = self.causes.iter().filter(|(_, weight)| weight == "care");
+        causes.next().map(|(cause, _)| cause.as_str())
+    }
+
     pub(super) fn names(&self, cause: &str) -> bool {
         self.causes.iter().any(|(name, _)| name == cause)
     }

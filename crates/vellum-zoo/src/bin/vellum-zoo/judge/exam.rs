@@ -5,6 +5,8 @@ use super::claim::Claim;
 /// A disk with a fault.
 #[derive(Debug)]
 pub(super) struct Exam {
+    /// What it is called, if not as the animal.
+    pub(super) case: Option<&'static str>,
     pub(super) animal: &'static str,
     pub(super) parameters: &'static [&'static str],
     /// What is seen of it without the doctor.
@@ -21,6 +23,11 @@ pub(super) enum Asked {
     Noted { cause: &'static str, line: &'static str },
     /// `doctor --lies` with a cut of the power: did the disk lie?
     Lies(bool),
+    /// A measurement that finds no fault: the disk is good.
+    Nothing,
+    /// A measurement on a machine whose processors are all in use: nothing is said of the disk, and
+    /// the figures are called doubtful.
+    Doubt,
 }
 
 const fn measured(cause: &'static str, line: &'static str) -> Asked {
@@ -30,62 +37,84 @@ const fn measured(cause: &'static str, line: &'static str) -> Asked {
 /// All of them.
 pub(super) const EXAMS: [Exam; 12] = [
     Exam {
+        case: None,
         animal: "slow-flush",
         parameters: &["flush=25ms"],
         claim: Claim::Takes { ms: 25.0 },
         asked: measured("slow-flush", "etcd --wal-dir"),
     },
     Exam {
+        case: None,
         animal: "no-fua",
         parameters: &["flush=25ms"],
         claim: Claim::Takes { ms: 25.1 },
         asked: Asked::Noted { cause: "no-fua", line: "etcd --wal-dir" },
     },
-    Exam { animal: "lying", parameters: &[], claim: Claim::Forgets, asked: Asked::Lies(true) },
-    Exam { animal: "forgets", parameters: &[], claim: Claim::Keeps, asked: Asked::Lies(false) },
     Exam {
+        case: None,
+        animal: "lying",
+        parameters: &[],
+        claim: Claim::Forgets,
+        asked: Asked::Lies(true),
+    },
+    Exam {
+        case: None,
+        animal: "forgets",
+        parameters: &[],
+        claim: Claim::Keeps,
+        asked: Asked::Lies(false),
+    },
+    Exam {
+        case: None,
         animal: "forgets-flushed",
         parameters: &[],
         claim: Claim::Forgets,
         asked: Asked::Lies(true),
     },
     Exam {
+        case: None,
         animal: "budget",
         parameters: &[],
         claim: Claim::Ends { ms: 15.0 },
         asked: measured("budget-ends", "modify-volume"),
     },
     Exam {
+        case: None,
         animal: "throttled",
         parameters: &[],
         claim: Claim::AtMost { a_second: 255.0 },
         asked: measured("throttle", "modify-volume"),
     },
     Exam {
+        case: None,
         animal: "stalls",
         parameters: &[],
         claim: Claim::Stands { ms: 300.0 },
         asked: measured("stalls", "etcd --heartbeat-interval"),
     },
     Exam {
+        case: None,
         animal: "512e",
         parameters: &[],
         claim: Claim::Part { ms: 8.0 },
         asked: measured("emulated-sectors", "mkfs.xfs -s size=4096"),
     },
     Exam {
+        case: None,
         animal: "neighbour",
         parameters: &[],
         claim: Claim::Waits { share: 0.5 },
         asked: measured("neighbour", "a disk for etcd alone"),
     },
     Exam {
+        case: None,
         animal: "jitter",
         parameters: &["median=3ms"],
         claim: Claim::Spread { times: 3.0 },
         asked: measured("jitter", "etcd --wal-dir"),
     },
     Exam {
+        case: None,
         animal: "fails",
         parameters: &["at=500"],
         claim: Claim::Fails,
@@ -93,13 +122,72 @@ pub(super) const EXAMS: [Exam; 12] = [
     },
 ];
 
+/// Reports of others whose tools said something else than the disk, made again. What those tools
+/// would say is the claim.
+pub(super) const CASES: [Exam; 6] = [
+    // fio without sync.
+    Exam {
+        case: Some("etcd #10609"),
+        animal: "slow-flush",
+        parameters: &["flush=25ms"],
+        claim: Claim::Unsynced { a_second: 2000.0 },
+        asked: measured("slow-flush", "etcd --wal-dir"),
+    },
+    // An alarm about the first seconds of a disk.
+    Exam {
+        case: Some("troubleshoot #1215"),
+        animal: "slow-flush",
+        parameters: &["flush=67ms", "first=3s"],
+        claim: Claim::Takes { ms: 67.0 },
+        asked: Asked::Nothing,
+    },
+    // A small file that the cache of the disk takes.
+    Exam {
+        case: Some("scylladb #7146"),
+        animal: "budget",
+        parameters: &[],
+        claim: Claim::Swift { ms: 5.0 },
+        asked: measured("budget-ends", "modify-volume"),
+    },
+    // Writes of 512 bytes to a disk that has sectors of 4096.
+    Exam {
+        case: Some("seastar #2802"),
+        animal: "512e",
+        parameters: &[],
+        claim: Claim::Part { ms: 8.0 },
+        asked: measured("emulated-sectors", "mkfs.xfs -s size=4096"),
+    },
+    // The processors are what is measured.
+    Exam {
+        case: Some("redpanda #17162"),
+        animal: "sound",
+        parameters: &[],
+        claim: Claim::Swift { ms: 5.0 },
+        asked: Asked::Doubt,
+    },
+    // A mean without a tail.
+    Exam {
+        case: Some("pg_test_fsync"),
+        animal: "jitter",
+        parameters: &["median=1500us"],
+        claim: Claim::Mean { ms: 10.0 },
+        asked: measured("jitter", "etcd --wal-dir"),
+    },
+];
+
 impl Exam {
+    pub(super) fn name(&self) -> &'static str {
+        self.case.unwrap_or(self.animal)
+    }
+
     /// What the doctor has to name.
     pub(super) fn expected(&self) -> &'static str {
         match self.asked {
             Asked::Measured { cause, .. } | Asked::Noted { cause, .. } => cause,
             Asked::Lies(true) => "it lied",
             Asked::Lies(false) => "honest so far",
+            Asked::Nothing => "nothing",
+            Asked::Doubt => "busy-machine",
         }
     }
 }
@@ -116,6 +204,9 @@ mod tests {
             Animal::new(exam.animal, exam.parameters, 1).unwrap();
             exam.animal
         });
+        for case in &CASES {
+            Animal::new(case.animal, case.parameters, 1).unwrap();
+        }
         let mut all = vec!["sound"];
         all.extend(examined);
         assert_eq!(all, SPECIES.iter().map(|species| species.name).collect::<Vec<_>>());

@@ -14,9 +14,10 @@ mod exam;
 mod sound;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -27,8 +28,8 @@ use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::look_for_needs;
 
 use cage::Cage;
-use doctor::Doctor;
-use exam::{Asked, EXAMS, Exam};
+use doctor::{Answer, Doctor};
+use exam::{Asked, CASES, EXAMS, Exam};
 use sound::Sound;
 
 /// How long the doctor measures.
@@ -45,6 +46,10 @@ pub(super) struct JudgeArguments {
     /// Only these animals, as slow-flush,stalls.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     animals: Vec<String>,
+    /// In place of the animals, disks of which others reported that a tool was wrong; the tool is
+    /// asked before the doctor.
+    #[arg(long, conflicts_with = "animals")]
+    cases: bool,
     /// So many runs on sound disks: ext4, XFS and btrfs, in memory and in a file, idle and beside
     /// a writer, in turns.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
@@ -106,7 +111,7 @@ impl Row {
 
 /// Asks the doctor of all disks; returns the exit status.
 pub(super) fn run(arguments: &JudgeArguments) -> anyhow::Result<u8> {
-    let exams = exams(&arguments.animals)?;
+    let exams = if arguments.cases { CASES.iter().collect() } else { exams(&arguments.animals)? };
     look_for_needs()?;
     Filesystem::Ext4.look_for_maker()?;
     let doctor = Doctor::find(arguments.doctor.as_deref())?;
@@ -134,6 +139,62 @@ fn exams(names: &[String]) -> anyhow::Result<Vec<&'static Exam>> {
     }
 }
 
+/// What the doctor said, and whether that is right.
+struct Heard {
+    is_right: bool,
+    named: String,
+    verdict: String,
+    line: String,
+}
+
+fn heard(asked: Asked, answer: Answer) -> Heard {
+    let mut named = answer.faults();
+    let is_right = match asked {
+        Asked::Measured { cause, line } => {
+            named.first() == Some(&cause) && answer.line.contains(line)
+        }
+        Asked::Noted { cause, line } => {
+            let is_named = answer.names(cause);
+            named.extend(is_named.then_some(cause));
+            is_named && answer.line.contains(line)
+        }
+        Asked::Nothing => named.is_empty() && answer.verdict == "good",
+        Asked::Doubt => {
+            let is_clear = named.is_empty();
+            named.extend(answer.doubts());
+            is_clear && answer.doubts().is_some()
+        }
+        Asked::Lies(_) => false,
+    };
+    let named = named.join(", ");
+    Heard { is_right, named, verdict: answer.verdict, line: answer.line }
+}
+
+/// Threads that use all processors until this is dropped.
+struct Load(Arc<AtomicBool>);
+
+impl Load {
+    fn new() -> Load {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..2 * processors {
+            let has_ended = Arc::clone(&has_ended);
+            thread::spawn(move || {
+                while !has_ended.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Load(has_ended)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 struct Judge<'a> {
     arguments: &'a JudgeArguments,
     doctor: Doctor,
@@ -144,7 +205,7 @@ impl Judge<'_> {
     fn all(&self, exams: &[&Exam]) -> anyhow::Result<u8> {
         let (mut animals, mut sound) = (Vec::new(), Vec::new());
         for exam in exams {
-            let row = self.exam(exam).with_context(|| format!("with {}", exam.animal))?;
+            let row = self.exam(exam).with_context(|| format!("with {}", exam.name()))?;
             row.print();
             animals.push(row);
         }
@@ -192,38 +253,32 @@ impl Judge<'_> {
         let begun = Instant::now();
         let heard = match exam.asked {
             Asked::Lies(lies) => {
-                let said = self.doctor.lies(&mut cage, &dir.path().join("promises"))?;
-                let start = if lies { "It lied" } else { "Honest so far" };
-                let is_right = said.starts_with(start);
-                let named = said.split([':', '.']).next().unwrap_or_default().to_lowercase();
-                (is_right, named, String::new(), said)
+                self.heard_of_lies(lies, &mut cage, &dir.path().join("promises"))?
             }
-            Asked::Measured { cause, line } | Asked::Noted { cause, line } => {
+            _ => {
+                let _load = matches!(exam.asked, Asked::Doubt).then(Load::new);
                 let seconds = self.shortened(self.arguments.seconds.unwrap_or(SECONDS));
-                let answer = self.doctor.measure(&cage.at(), seconds, &[])?;
-                let faults = answer.faults();
-                let is_named = match exam.asked {
-                    Asked::Noted { .. } => answer.names(cause),
-                    _ => faults.first() == Some(&cause),
-                };
-                let mut named = faults.clone();
-                named.extend((is_named && !faults.contains(&cause)).then_some(cause));
-                let is_right = is_named && answer.line.contains(line);
-                (is_right, named.join(", "), answer.verdict.clone(), answer.line.clone())
+                heard(exam.asked, self.doctor.measure(&cage.at(), seconds, &[])?)
             }
         };
-        let (is_right, named, verdict, line) = heard;
         Ok(Row {
-            disk: exam.animal.to_owned(),
+            disk: exam.name().to_owned(),
             expected: exam.expected().to_owned(),
-            named,
-            verdict,
-            line,
+            named: heard.named,
+            verdict: heard.verdict,
+            line: heard.line,
             figures: seen.what,
             is_as_told: seen.is_as_told,
-            is_right,
+            is_right: heard.is_right,
             seconds: begun.elapsed().as_secs_f64(),
         })
+    }
+
+    fn heard_of_lies(&self, lies: bool, cage: &mut Cage, witness: &Path) -> anyhow::Result<Heard> {
+        let line = self.doctor.lies(cage, witness)?;
+        let start = if lies { "It lied" } else { "Honest so far" };
+        let named = line.split([':', '.']).next().unwrap_or_default().to_lowercase();
+        Ok(Heard { is_right: line.starts_with(start), named, verdict: String::new(), line })
     }
 
     fn sound(&self, disk: Sound) -> anyhow::Result<Row> {
