@@ -66,6 +66,16 @@ check_contents() {
   say "no package names this machine, and $libraries libraries have no debug information"
 }
 
+check_doctor() { # one file, for a container of one file
+  local file=$DIST/vellum-doctor-$VERSION-linux-$HOST bytes
+  bytes=$(stat -c %s "$file")
+  [ "$bytes" -le 5000000 ] || { echo "dist-check: vellum-doctor has $bytes bytes, and 5000000 are allowed" >&2; exit 1; }
+  in_root '
+    mkdir -p /tmp/doctor/dev /tmp/doctor/data && cp /dist/vellum-doctor-*-linux-'"$HOST"' /tmp/doctor/vellum-doctor
+    chroot /tmp/doctor /vellum-doctor --version'
+  say "vellum-doctor has $bytes bytes, and works alone"
+}
+
 check_archive() { # the static command where there is nothing else, then the library
   in_root '
     mkdir -p /tmp/empty/dev && cp /dist/vellum-[0-9]*-linux-'"$HOST"' /tmp/empty/vellum
@@ -202,7 +212,7 @@ check_other_machine() {
 
 mkdir -p "$CHECK/mnt"
 case ${1:-all} in
-  all) check_sums; check_contents; check_lintian; clean_root; check_archive; check_deb; check_wheel; check_sdist; check_built_pythons; check_other_machine ;;
+  all) check_sums; check_contents; check_lintian; clean_root; check_archive; check_doctor; check_deb; check_wheel; check_sdist; check_built_pythons; check_other_machine ;;
   contents | sdist | lintian | built_pythons | other_machine) "check_$1" ;;
   *) clean_root; "check_$1" ;;
 esac

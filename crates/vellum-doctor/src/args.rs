@@ -46,7 +46,8 @@ Examples:
 /// this machine?
 ///
 /// Takes no more than a tenth of the free space, in a directory that is removed in the end,
-/// however the run ends.
+/// however the run ends. Ctrl-C, or SIGTERM, ends it with a verdict on what was measured until
+/// then.
 #[derive(Args, Debug)]
 #[command(
     after_help = EXAMPLES,

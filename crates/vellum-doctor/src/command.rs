@@ -1,13 +1,16 @@
 //! What `doctor` does.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use vellum_bench::ErrorKind;
 use vellum_bench::doctor::{self, Config, Diagnosis, Program, Verdict};
 use vellum_command::outcome::{self, Outcome, Result};
-use vellum_command::signals;
+use vellum_command::output::say;
+use vellum_command::signals::{Asked, INTERRUPTING};
 
 use crate::args::{CompareArgs, DoctorArgs, DoctorCommand};
 use crate::lies;
@@ -51,21 +54,38 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     config.shown = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
     config.time = time(args);
     config.accepted.clone_from(&args.accept);
-    let diagnosis = doctor::run(&config, &mut BenchBar::default())?;
+    let asked = Asked::take(&INTERRUPTING).context("cannot take signals")?;
+    let news = asked.news().as_fd().try_clone_to_owned().context("cannot take signals")?;
+    vellum_bench::end_runs_when_readable(news);
+    let measured = doctor::run(&config, &mut BenchBar::default());
     drop(scratch);
-    outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
-    Ok(judged(diagnosis.verdict()))
+    match measured {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ended(&asked, &error)),
+        Err(error) => Err(error.into()),
+        Ok(diagnosis) => {
+            outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
+            let interruption = diagnosis.report.interruption();
+            Ok(interruption.map_or(judged(diagnosis.verdict()), |told| ended(&asked, told)))
+        }
+    }
+}
+
+/// How a run ends that a signal cut short.
+fn ended(asked: &Asked, told: impl std::fmt::Display) -> Outcome {
+    say(told);
+    asked.signal().map_or(Outcome::Failed, Outcome::EndedBy)
 }
 
 /// The signals that the command takes itself.
 pub fn taken(args: &DoctorArgs) -> &'static [i32] {
-    if args.lies.is_writer() { &signals::INTERRUPTING } else { &[] }
+    let measures = args.command.is_none() && !args.lies.lies;
+    if measures || args.lies.is_writer() { &INTERRUPTING } else { &[] }
 }
 
 /// The exit code for errors of measurements.
 pub fn code(error: &anyhow::Error) -> Option<u8> {
     let kind = error.downcast_ref::<vellum_bench::Error>()?.kind();
-    (kind == vellum_bench::ErrorKind::InvalidOption).then_some(outcome::USAGE)
+    (kind == ErrorKind::InvalidOption).then_some(outcome::USAGE)
 }
 
 /// Those that are named, and that of the options.

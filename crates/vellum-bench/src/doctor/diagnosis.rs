@@ -22,6 +22,8 @@ pub(super) struct Known {
     pub(super) probe: Option<Probe>,
     pub(super) others: Vec<OtherIo>,
     pub(super) time: Duration,
+    /// After how many rounds the run was to end, if it was.
+    pub(super) interruption: Option<String>,
 }
 
 /// What was found.
@@ -62,8 +64,8 @@ impl Diagnosis {
         known: Known,
         accepted: &[Cause],
     ) -> Diagnosis {
-        let Known { surroundings, probe, others, time } = known;
-        let mut warnings = Vec::new();
+        let Known { surroundings, probe, others, time, interruption } = known;
+        let mut warnings: Vec<String> = interruption.into_iter().collect();
         if time < SHORT {
             warnings.push(format!(
                 "{} s are too short to see budgets that end, collectors of garbage and neighbours \

@@ -19,7 +19,9 @@ use super::{Config, Judged};
 use crate::advise::Surroundings;
 use crate::conditions::{Conditions, free_bytes};
 use crate::error::{Context, Error, Result};
+use crate::interrupt::is_asked;
 use crate::progress::{Event, Progress};
+use crate::report::INTERRUPTED;
 use crate::suite::check_unique;
 
 /// All files together never take more of the free space than one part of so many.
@@ -47,10 +49,13 @@ struct Patient<'a> {
 /// the disk is good enough for it. Tells `progress` how it goes.
 ///
 /// Forks once, before it has a thread. A write that fails is part of the answer, not an error.
+/// Where runs are to end ([`end_runs_when_readable`](crate::end_runs_when_readable)), the answer is
+/// that of what was measured until then.
 ///
 /// # Errors
 ///
-/// The directory can't be used, or no program and no time is given.
+/// The directory can't be used, no program and no time is given, or the run was to end before
+/// anything was measured.
 ///
 /// # Cost
 ///
@@ -73,17 +78,21 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     let mut ward = Ward { patients, schedule, disks, begun: Instant::now(), others: Vec::new() };
     let steps = names.len() as u64 * u64::from(schedule.rounds + 1) + 1;
     progress.event(&Event::Started { steps });
-    ward.rounds(progress);
-    progress.event(&Event::Measuring { what: "single calls" });
-    let probe = probe(home.path(), config.time / PROBE_SHARE);
-    ward.at_half_the_pace(config.time);
+    let rounds = ward.rounds(progress);
+    let interruption =
+        is_asked().then(|| format!("{INTERRUPTED} after {rounds} of {} rounds", schedule.rounds));
+    if interruption.is_some() && !ward.has_measured() {
+        return Err(Error::interrupted());
+    }
+    let probe = ward.tried(config.time, home.path(), progress);
     progress.event(&Event::Finished);
     let places = Places::of(&config.shown, &surroundings);
     let around = causes::around(&surroundings);
     let judged = ward.judged(config, &around, probe, &places);
     home.close().context(|| "remove the directory of the run")?;
-    let known = Known { surroundings, probe, others: ward.others, time: config.time };
-    Ok(Diagnosis::new(conditions, schedule.rounds, judged, known, &config.accepted))
+    let time = config.time.min(ward.begun.elapsed());
+    let known = Known { surroundings, probe, others: ward.others, time, interruption };
+    Ok(Diagnosis::new(conditions, rounds, judged, known, &config.accepted))
 }
 
 /// The files of all programs.
@@ -190,22 +199,49 @@ struct Ward<'a> {
 }
 
 impl Ward<'_> {
-    fn rounds(&mut self, progress: &mut dyn Progress) {
-        let Schedule { rounds, slice, warm_up, pause, tick } = self.schedule;
-        for round in 0..=rounds {
-            for patient in &mut self.patients {
-                progress.event(&Event::Measuring { what: &patient.told() });
-                if patient.has_failed() {
-                    continue;
-                }
-                if round == 0 {
-                    patient.warm_up(warm_up, tick / EARLY_TICKS, self.begun);
-                } else {
-                    self.others.push(others(&self.disks, pause));
-                    patient.turn(slice, tick, self.begun);
-                }
+    /// How many rounds were whole.
+    fn rounds(&mut self, progress: &mut dyn Progress) -> u32 {
+        for round in 0..=self.schedule.rounds {
+            self.round(round, progress);
+            if is_asked() {
+                return round.saturating_sub(1);
             }
         }
+        self.schedule.rounds
+    }
+
+    fn round(&mut self, round: u32, progress: &mut dyn Progress) {
+        let Schedule { slice, warm_up, pause, tick, .. } = self.schedule;
+        for patient in &mut self.patients {
+            progress.event(&Event::Measuring { what: &patient.told() });
+            if patient.has_failed() {
+                continue;
+            }
+            if round == 0 {
+                patient.warm_up(warm_up, tick / EARLY_TICKS, self.begun);
+            } else {
+                self.others.push(others(&self.disks, pause));
+                patient.turn(slice, tick, self.begun);
+            }
+            if is_asked() {
+                return;
+            }
+        }
+    }
+
+    fn has_measured(&self) -> bool {
+        self.patients.iter().any(|patient| patient.series.operations() > 0)
+    }
+
+    /// What is tried after the rounds, unless the run is to end.
+    fn tried(&mut self, time: Duration, home: &Path, progress: &mut dyn Progress) -> Option<Probe> {
+        if is_asked() {
+            return None;
+        }
+        progress.event(&Event::Measuring { what: "single calls" });
+        let probe = probe(home, time / PROBE_SHARE);
+        self.at_half_the_pace(time);
+        probe
     }
 
     /// A throttled disk is fast while less is asked of it.

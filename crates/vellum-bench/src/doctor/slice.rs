@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::machine::waited;
 use super::series::{Failure, Flush, Operation};
 use super::target::{Target, failure};
+use crate::interrupt::is_asked;
 
 /// So many operations of a thread are kept: enough for any disk, and a bound for memory.
 const OPERATIONS_MAX: usize = 2_000_000;
@@ -99,10 +100,19 @@ fn written(target: &mut Target, order: Order, begun: Instant) -> Slice {
     slice
 }
 
+/// How often a writer looks whether the run is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
 fn all_written(target: &mut Target, order: Order, begun: Instant) -> Slice {
     let mut slice = Slice::default();
-    let mut done = 0;
+    let (mut done, mut looked) = (0, begun);
     while begun.elapsed() < order.length && slice.operations.len() < OPERATIONS_MAX {
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            if is_asked() {
+                break;
+            }
+        }
         let (records, due) = match order.rate {
             None => (1, None),
             Some(rate) => {

@@ -2,6 +2,7 @@
 //! times.
 
 mod disks;
+mod interrupt;
 mod lies;
 mod results;
 mod support;

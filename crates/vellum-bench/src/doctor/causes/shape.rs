@@ -294,7 +294,7 @@ fn jitter(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-/// How far writes are apart because of the disk. Where processors are scarce, writes wait for those,
+/// How far writes are apart because of the disk. Where processors are scarce, writes wait for them,
 /// and so does whoever answers for the disk.
 fn spread(evidence: &Evidence<'_>) -> Option<Spread> {
     Spread::of(evidence.series).filter(|_| !evidence.processors.are_scarce())
