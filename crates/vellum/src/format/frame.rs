@@ -189,6 +189,19 @@ impl Codec {
         }
     }
 
+    /// Length of the payload of the record that `bytes` begin with, which are those at `lsn`.
+    /// `None` for everything else, also where they end before.
+    #[inline]
+    pub(crate) fn payload_len(self, lsn: Lsn, bytes: &[u8]) -> Option<u64> {
+        let (head, rest) = bytes.split_first_chunk()?;
+        let header = Header::from_bytes(*head);
+        let payload = rest.get(..header.length as usize)?;
+        let mut check = self.check(lsn, header.length);
+        check.update(payload);
+        let is_record = header == check.finish() || header == check.finish_as(MEMBER_MARK);
+        is_record.then_some(payload.len() as u64)
+    }
+
     /// The kind of a record by its payload; `None` where the two do not belong together.
     pub(crate) fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
         let mut check = self.check(lsn, header.length);
@@ -262,6 +275,24 @@ mod tests {
         assert_eq!(CODEC.kind_by_payload(lsn, member, payload), Some(Kind::Member));
         assert_eq!(CODEC.kind_by_payload(lsn, member, b"other"), None);
         assert_eq!(Header::from_bytes(header.to_bytes()), header);
+    }
+
+    #[test]
+    fn a_record_is_told_by_its_bytes_as_by_its_kind() {
+        for number in 0..1000_u64 {
+            let (lsn, payload) = (Lsn::new(8 * number), number.to_le_bytes());
+            let frame = |header: Header| [header.to_bytes(), payload, [0; 8]].concat();
+            let (record, member) =
+                (CODEC.record(lsn, 8, &[&payload]), CODEC.member(lsn, 8, &payload));
+            for header in [record, member] {
+                assert_eq!(CODEC.payload_len(lsn, &frame(header)), Some(8));
+                assert_eq!(CODEC.payload_len(lsn, &frame(header)[..15]), None);
+                assert_eq!(CODEC.payload_len(Lsn::new(8 * number + 8), &frame(header)), None);
+            }
+            for other in [CODEC.pad(lsn, 16), CODEC.batch(lsn, 8), CODEC.seal(lsn, &payload)] {
+                assert_eq!(CODEC.payload_len(lsn, &frame(other)), None);
+            }
+        }
     }
 
     #[test]

@@ -59,6 +59,7 @@ impl Window {
     }
 
     /// What is held of the log from `lsn` on, up to `limit`.
+    #[inline]
     pub(crate) fn held(&self, lsn: Lsn, limit: Lsn) -> &[u8] {
         let offset = lsn.get().saturating_sub(self.start.get()).min(self.filled as u64) as usize;
         let held = if lsn < self.start { &[][..] } else { &self.bytes[offset..self.filled] };
@@ -73,16 +74,22 @@ impl Window {
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
+    #[inline]
     pub(crate) fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
         let end = lsn.get() + len;
         if lsn < self.start || end > self.start.get() + self.filled as u64 {
-            let ahead = len.max(self.ahead).min(limit.get().saturating_sub(lsn.get()));
-            self.ahead = (2 * self.ahead).min(self.ahead_max);
-            self.refill(lsn, len, ahead.max(len))?;
+            self.read_ahead(lsn, len, limit)?;
         }
         let offset = (lsn.get() - self.start.get()) as usize;
         let available = self.filled - offset;
         Ok(&self.bytes[offset..offset + available.min(len as usize)])
+    }
+
+    #[inline(never)]
+    fn read_ahead(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<()> {
+        let ahead = len.max(self.ahead).min(limit.get().saturating_sub(lsn.get()));
+        self.ahead = (2 * self.ahead).min(self.ahead_max);
+        self.refill(lsn, len, ahead.max(len))
     }
 
     /// Forgets what was read: the bytes may have changed.
