@@ -447,16 +447,27 @@ func (l *Log) ReleasePrepared() (released uint64, err error) {
 // a longer slice where buf has no room for it.
 //
 // Errors: [ErrTrimmed] for a position that is no longer kept; [ErrOutOfRange] for one that is not
-// published, or (framed) where no whole record starts, which is also how damage shows. In a text log
-// every position is good, and the record is the rest of its line.
+// published, or where no whole record starts: in a text log in the middle of a line. In a framed log
+// that is also how damage shows.
 //
-// Cost: opening the file of the segment, and one read for up to 4 KiB. A [Reader] with
-// [Reader.Seek] keeps its files open, which is cheaper for many records.
+// Cost: one read of little more than the last record took, and another one for a longer record. The
+// log keeps up to four files open for it. Where buf is nil, a record of more than 1 KiB is read twice.
 func (l *Log) ReadAt(lsn LSN, buf []byte) ([]byte, error) {
 	if err := l.users.enter(); err != nil {
 		return buf[:0], err
 	}
 	defer l.users.leave()
+	if buf == nil {
+		var small [1024]byte
+		answer := C.vg_read_at(l.c, C.uint64_t(lsn), bytesOf(small[:]), C.size_t(len(small)))
+		if answer.status == C.VELLUM_OK {
+			return append(make([]byte, 0, answer.value), small[:answer.value]...), nil
+		}
+		if answer.error != nil {
+			return nil, takeError(answer.error)
+		}
+		buf = make([]byte, answer.value)
+	}
 	for {
 		buf = buf[:cap(buf)]
 		answer := C.vg_read_at(l.c, C.uint64_t(lsn), bytesOf(buf), C.size_t(len(buf)))

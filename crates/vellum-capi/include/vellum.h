@@ -933,10 +933,11 @@ int vellum_position_from_text(const char *text, vellum_position *position);
 // buffer is as it was. So a call with `capacity` 0 asks for the length.
 //
 // Errors: VELLUM_TRIMMED for a position that is no longer kept; VELLUM_OUT_OF_RANGE for one that
-// is not published, or (framed) where no whole record starts, which is also how damage shows. In a
-// text log every position is good, and the record is the rest of its line.
+// is not published, or where no whole record starts: in a text log in the middle of a line. In a
+// framed log that is also how damage shows.
 //
-// Cost: opening the file of the segment, and one pread for up to 4 KiB.
+// Cost: one pread of little more than the last record took, and another one for a longer record.
+// The log keeps up to four files open for it.
 int vellum_read_at(const vellum_log *log,
                    uint64_t lsn,
                    void *buffer,

@@ -17,10 +17,11 @@ use crate::status::vellum_status::{VELLUM_END, VELLUM_OK, VELLUM_RECORD_TOO_LARG
 /// buffer is as it was. So a call with `capacity` 0 asks for the length.
 ///
 /// Errors: VELLUM_TRIMMED for a position that is no longer kept; VELLUM_OUT_OF_RANGE for one that
-/// is not published, or (framed) where no whole record starts, which is also how damage shows. In a
-/// text log every position is good, and the record is the rest of its line.
+/// is not published, or where no whole record starts: in a text log in the middle of a line. In a
+/// framed log that is also how damage shows.
 ///
-/// Cost: opening the file of the segment, and one pread for up to 4 KiB.
+/// Cost: one pread of little more than the last record took, and another one for a longer record.
+/// The log keeps up to four files open for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_read_at(
     log: Option<&vellum_log>,
@@ -43,8 +44,8 @@ pub unsafe extern "C" fn vellum_read_at(
             );
             return Err(Failure::of(LastError::new(VELLUM_RECORD_TOO_LARGE, &message)));
         };
-        for (place, byte) in target.iter_mut().zip(record.payload) {
-            place.write(byte);
+        for (place, byte) in target.iter_mut().zip(&record.payload) {
+            place.write(*byte);
         }
         Ok(VELLUM_OK)
     })

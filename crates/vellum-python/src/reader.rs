@@ -115,9 +115,8 @@ impl Reader {
         self.with(|source| Ok(source.reader_mut().position().get()))
     }
 
-    /// Goes on at `lsn`, where a record starts, or at the oldest record for 0. To read many records
-    /// at random this costs a fifth of `Log.read_at`. Raises as `Log.read` does, and stays where
-    /// it was.
+    /// Goes on at `lsn`, where a record starts, or at the oldest record for 0. Raises as `Log.read`
+    /// does, and stays where it was.
     fn seek(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
         self.log.get().open()?;
         self.with(|source| source.reader_mut().seek(vellum::Lsn::new(lsn)).or_raise(py))

@@ -20,10 +20,11 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
         ("nothing_is_prepared_while_a_record_is_in_flight", look_at_files_changed_in_flight),
         ("a_line_of_a_closed_file_costs_no_system_call", count_calls_of_reading_lines),
+        ("a_record_at_its_position_costs_one_system_call", count_calls_of_reading_at_positions),
         ("who_follows_is_woken_and_does_not_just_look_again", look_by_what_a_follower_wakes),
         ("processes_that_commit_share_their_syncs", count_syncs_of_processes),
         ("the_newest_record_is_found_near_the_end", count_bytes_read_for_the_newest),
@@ -190,6 +191,38 @@ fn count_calls_of_reading_lines() {
     end(child);
     // Some for each file: it is opened, and the last lines before its end are looked for.
     assert!(calls.len() < COUNT / 4, "{COUNT} lines took {} calls", calls.len());
+}
+
+fn count_calls_of_reading_at_positions() {
+    // Each second the few files are opened once more.
+    const COUNT: usize = 400;
+    for options in mapped() {
+        for is_read_only in [false, true] {
+            let dir = scratch();
+            let place = dir.path().join("log");
+            let options = options.clone().tuning(Tuning::new().segment_capacity_bytes(1 << 20));
+            let log = options.open(&place).unwrap();
+            let append = |_| log.append(&[&[b'x'; 127][..], b"\n"].concat()).unwrap();
+            let places: Vec<Lsn> = (0..20_000).map(append).collect();
+            let page = SharedPage::new().unwrap();
+            let child = start(&page, || {
+                let log = Options::default().read_only(is_read_only).open(&place)?;
+                log.read_at(places[0])?;
+                trace::mark();
+                for index in 0..COUNT {
+                    let lsn = places[index * 7919 % places.len()];
+                    assert_eq!(log.read_at(lsn)?.lsn, lsn);
+                }
+                trace::mark();
+                Ok(())
+            });
+            let calls = calls_to_mark(child);
+            end(child);
+            let others = calls.iter().filter(|number| **number != libc::SYS_pread64).count();
+            assert_eq!(calls.len() - others, COUNT, "reads of {options:?}");
+            assert!(others < COUNT / 4, "{COUNT} records took {others} other calls: {options:?}");
+        }
+    }
 }
 
 /// Answers of a follower's sleep.

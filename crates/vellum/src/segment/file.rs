@@ -292,6 +292,17 @@ impl ReadSegment {
         Ok(ReadSegment { first, path, fd, header_len, is_staged: true, end: MappedEnd::default() })
     }
 
+    /// Whether it is the segment at `first`, or the stage of that.
+    #[inline]
+    pub(crate) fn is_at(&self, first: Lsn, is_staged: bool) -> bool {
+        self.first == first && self.is_staged == is_staged
+    }
+
+    /// Whether its text was compressed, and is in memory.
+    pub(crate) fn is_unpacked(&self) -> bool {
+        packed::compression_of(&self.path) != Compression::None
+    }
+
     /// Offset in the file of a position, which must not lie before the segment.
     pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
         self.header_len + (lsn.get() - self.first.get())

@@ -53,15 +53,20 @@ impl Log {
     /// # Errors
     ///
     /// [`Trimmed`](crate::ErrorKind::Trimmed) for a position that is no longer kept;
-    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one that is not published, or (framed)
-    /// where no whole record starts, which is also how damage shows: the checksum covers the
-    /// position. In a text log every position is good, and the record is the rest of its line.
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for one that is not published, or where no
+    /// whole record starts: in a text log in the middle of a line. In a framed log that is also
+    /// how damage shows, because the checksum covers the position.
     ///
     /// # Cost
     ///
-    /// Opening the file of the segment, one `pread` for up to 4 KiB and another one for a longer
-    /// record, its checksum, and an allocation. To read many records, one after the other or at
-    /// random, a [`reader`](Log::reader) is five times cheaper: [`Reader::seek`].
+    /// One `pread` of little more than the last record took, and another one for a longer record;
+    /// its checksum, and an allocation for its bytes. Any number of threads do not wait for each
+    /// other.
+    ///
+    /// The log keeps up to four files open, and opens them anew in another second. The first append
+    /// in another second closes them, and so does a trim by this process. So a file that another
+    /// process has trimmed takes space until then. A compressed file is unpacked for each record: a
+    /// [`reader`](Log::reader) with [`seek`](Reader::seek) does that once.
     pub fn read_at(&self, lsn: Lsn) -> Result<OwnedRecord> {
         records::read_at(&self.core, lsn)
     }

@@ -30,6 +30,8 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
         let synced = sys::file::sync_data(segment.fd());
         poison::heed_sync(core, synced.or_unsynced("sync the segment", &segment.path))?;
     }
+    // A file that is open is not used again.
+    writer.attachment.kept_files.close();
     let removed = remove_files(writer, begin);
     Appender::of(writer).forget_gone();
     words.full.made_space();

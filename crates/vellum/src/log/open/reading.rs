@@ -20,10 +20,12 @@ use crate::log::state::core::{Core, core_with};
 use crate::log::state::names::CONTROL_NAME;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::log::state::{gate, identity};
+use crate::segment::kept::KeptFiles;
 use crate::segment::list;
 use crate::segment::rights::Rights;
 use crate::shared::region::Region;
 use crate::shared::tail_word;
+use crate::sys::fork::PerProcess;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Options, Result};
 
@@ -70,6 +72,8 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     let mut core = core(dir, options, geometry, filesystem, rights, region);
     identity::take(&mut core, identity);
     core.watch.tail_word = tail_word.unwrap_or_default();
+    // For want of memory each record takes opening its file.
+    core.opened.kept_files = PerProcess::new(KeptFiles::default()).ok();
     core.check_words()?;
     core.check_begin()?;
     policy::check(&core, &options.policy)?;

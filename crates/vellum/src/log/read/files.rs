@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::log::state::core::Core;
+use crate::log::state::core::{Core, kept_files};
 use crate::segment::file::ReadSegment;
+use crate::segment::kept::Stamp;
 use crate::segment::listing::Listing;
+use crate::sys::clock;
 use crate::{Lsn, Result};
 
 /// Segments that who reads at random keeps open.
@@ -13,16 +15,25 @@ const AT_RANDOM: usize = 4;
 /// The files of a reader.
 pub(crate) struct ReadFiles {
     /// Those of a text log as they were listed last: reading all of them takes one listing.
-    listing: Arc<Listing>,
+    /// `None` until one is needed.
+    listing: Option<Arc<Listing>>,
     /// The newest last.
-    open: Vec<ReadSegment>,
+    open: Vec<Arc<ReadSegment>>,
     /// How many are kept.
     most: usize,
+    /// When they are opened, if the log is to keep them open for those who come next.
+    kept: Option<Stamp>,
 }
 
 impl ReadFiles {
-    pub(crate) fn new(core: &Core) -> ReadFiles {
-        ReadFiles { listing: core.ready.last_listing.get(), open: Vec::new(), most: 1 }
+    pub(crate) fn new() -> ReadFiles {
+        ReadFiles { listing: None, open: Vec::new(), most: 1, kept: None }
+    }
+
+    /// Those that the log keeps open, in this epoch.
+    pub(crate) fn kept(epoch: u64) -> ReadFiles {
+        let second = clock::uptime();
+        ReadFiles { kept: Some(Stamp { epoch, second }), ..ReadFiles::new() }
     }
 
     /// Keeps more of them from now on, for who goes to and fro; none that are trimmed, because they
@@ -44,9 +55,8 @@ impl ReadFiles {
         core: &Core,
         first: Lsn,
         is_staged: bool,
-    ) -> Result<&mut ReadSegment> {
-        let is_it =
-            |segment: &ReadSegment| segment.first == first && segment.is_staged == is_staged;
+    ) -> Result<&mut Arc<ReadSegment>> {
+        let is_it = |segment: &Arc<ReadSegment>| segment.is_at(first, is_staged);
         if !self.open.last().is_some_and(is_it) {
             let segment = match self.open.iter().position(is_it) {
                 Some(index) => self.open.remove(index),
@@ -57,13 +67,22 @@ impl ReadFiles {
         Ok(self.open.last_mut().expect("was just put there"))
     }
 
-    fn open_anew(&mut self, core: &Core, first: Lsn, is_staged: bool) -> Result<ReadSegment> {
+    fn open_anew(&mut self, core: &Core, first: Lsn, is_staged: bool) -> Result<Arc<ReadSegment>> {
         let excess = (self.open.len() + 1).saturating_sub(self.most);
         self.open.drain(..excess);
-        match &core.commits.stage {
-            Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first),
-            _ => open_file(core, &mut self.listing, first),
+        let kept = self.kept.and_then(|stamp| Some((kept_files(core)?, stamp)));
+        if let Some(segment) = kept.and_then(|(files, stamp)| files.get(stamp, first, is_staged)) {
+            return Ok(segment);
         }
+        let listing = self.listing.get_or_insert_with(|| core.ready.last_listing.get());
+        let segment = Arc::new(match &core.commits.stage {
+            Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first)?,
+            _ => open_file(core, listing, first)?,
+        });
+        if let Some((files, stamp)) = kept {
+            files.keep(stamp, &segment);
+        }
+        Ok(segment)
     }
 }
 

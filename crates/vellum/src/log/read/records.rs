@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::log::read::reader::{Reader, beyond_the_end, not_a_start};
 use crate::log::read::record::OwnedRecord;
-use crate::log::state::core::Core;
+use crate::log::state::core::{Core, kept_files};
+use crate::log::state::identity;
+use crate::segment::kept::KeptFiles;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 
@@ -49,7 +51,30 @@ impl IntoIterator for Reader {
 
 /// The record at `lsn`.
 pub(crate) fn read_at(core: &Arc<Core>, lsn: Lsn) -> Result<OwnedRecord> {
-    let mut reader = Reader::new(Arc::clone(core), lsn)?;
+    // Without an identity nothing tells that a file was truncated and made anew.
+    let files = kept_files(core).filter(|_| core.opened.identity.is_some());
+    if let Some(record) = files.and_then(|files| read_kept(core, lsn, files)) {
+        return Ok(record);
+    }
+    read_with(core, lsn, Reader::new(Arc::clone(core), lsn)?)
+}
+
+/// The same, of files that the log keeps open. `None` for everything else: they may not be what the
+/// directory has by now.
+fn read_kept(core: &Arc<Core>, lsn: Lsn, files: &KeptFiles) -> Option<OwnedRecord> {
+    let epoch = identity::live_epoch(core);
+    let reader = Reader::of_one(Arc::clone(core), lsn, files);
+    let record = reader.and_then(|reader| read_with(core, lsn, reader).ok());
+    let is_sure = identity::live_epoch(core) == epoch && core.check_region().is_ok();
+    let record = record.filter(|_| is_sure);
+    match &record {
+        Some(record) => files.note_len(record.next_lsn.get() - lsn.get()),
+        None => files.close(),
+    }
+    record
+}
+
+fn read_with(core: &Core, lsn: Lsn, mut reader: Reader) -> Result<OwnedRecord> {
     let Some(record) = reader.next()? else {
         return Err(beyond_the_end(core, lsn, tail_word::published(core.words())));
     };

@@ -41,13 +41,18 @@ impl Window {
         Window::reading(core, READ_AHEAD_BYTES)
     }
 
+    /// The same, of files that the log keeps open in this epoch.
+    pub(crate) fn of_kept(core: Arc<Core>, epoch: u64) -> Window {
+        Window { files: ReadFiles::kept(epoch), ..Window::new(core) }
+    }
+
     /// For who wants single records.
     pub(crate) fn of_one(core: Arc<Core>) -> Window {
         Window::reading(core, FIRST_BYTES)
     }
 
     fn reading(core: Arc<Core>, ahead_max: u64) -> Window {
-        let (files, bytes) = (ReadFiles::new(&core), Vec::new());
+        let (files, bytes) = (ReadFiles::new(), Vec::new());
         let (start, ahead) = (Lsn::ZERO, FIRST_BYTES);
         Window { core, files, start, bytes, filled: 0, ahead, ahead_max, end: None }
     }
@@ -149,9 +154,10 @@ impl Window {
                 self.bytes.resize(filled + wanted, 0);
             }
             let target = &mut self.bytes[filled..filled + wanted];
-            let read = |segment: &mut ReadSegment| match is_end {
-                true => segment.read_end(next, target),
-                false => segment.read(next, target),
+            let read = |segment: &mut Arc<ReadSegment>| match is_end.then(|| Arc::get_mut(segment))
+            {
+                Some(Some(segment)) => segment.read_end(next, target),
+                _ => segment.read(next, target),
             };
             let read = self.files.open(&self.core, first, is_staged).and_then(read);
             if is_staged && self.core.stage_begin() > Some(next) {

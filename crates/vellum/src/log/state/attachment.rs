@@ -24,6 +24,7 @@ use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::watch::Glance;
 use crate::segment::file::Segment;
+use crate::segment::kept::KeptFiles;
 use crate::shared::exclusive::{Seats, Taken};
 use crate::shared::participants::{self, Claim, LockLiveness, Owner, PRESENCE_BYTE};
 use crate::shared::tail_word::Range;
@@ -62,6 +63,8 @@ pub(crate) struct Attachment {
     pub(crate) given_up: AtomicU64,
     /// Segments that were used last, newest at the end.
     pub(crate) segments: Mutex<Vec<Arc<Segment>>>,
+    /// Files that are kept open for those who read single records.
+    pub(crate) kept_files: KeptFiles,
     pub(crate) helpers: Helpers,
 }
 
@@ -204,6 +207,7 @@ impl Attachment {
             back_off_until: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
             segments: Mutex::default(),
+            kept_files: KeptFiles::default(),
             helpers: Helpers::default(),
         })
     }
@@ -261,6 +265,7 @@ impl Attachment {
             slot.forget_segment();
         }
         self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.kept_files.close();
     }
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {

@@ -11,6 +11,7 @@ use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Choices, Commits, Opened, Ready};
 use crate::log::state::watch::Watch;
+use crate::segment::kept::KeptFiles;
 use crate::segment::prepare::Preparer;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
@@ -204,6 +205,16 @@ pub(crate) fn close(core: &mut Core) -> Result<()> {
             leave(core, writer.newest())
         }
         _ => Ok(()),
+    }
+}
+
+/// The segment files that this process keeps open to read single records. A child that was forked
+/// from a writer has none until it attaches itself.
+pub(crate) fn kept_files(core: &Core) -> Option<&KeptFiles> {
+    match (&core.writer, &core.opened.kept_files) {
+        (Some(writer), _) => writer.is_own().then(|| &writer.newest().kept_files),
+        (None, Some(files)) => files.get(|_| Ok::<_, Errno>(KeptFiles::default())).ok(),
+        (None, None) => None,
     }
 }
 

@@ -11,12 +11,14 @@ use crate::log::commit::trigger::Trigger;
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
+use crate::segment::kept::KeptFiles;
 use crate::segment::listing::LastListing;
 use crate::segment::pace::Pace;
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::sys::filesystem::Filesystem;
+use crate::sys::fork::PerProcess;
 use crate::{CommitPath, OnFull, OnStageFull, Options, Tuning, knowledge};
 
 /// How this process makes room in the log.
@@ -75,6 +77,8 @@ pub(crate) struct Opened {
     pub(crate) epoch: AtomicU64,
     /// The file that advised what the log is made of, where this process created it.
     pub(crate) advice: Option<PathBuf>,
+    /// Files that a log that was opened for reading keeps open; a writer's are in its attachment.
+    pub(crate) kept_files: Option<PerProcess<KeptFiles>>,
 }
 
 impl Ready {

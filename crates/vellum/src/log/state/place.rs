@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::log::state::core::Core;
+use crate::log::state::core::{Core, kept_files};
 use crate::log::state::named;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::watch::Glance;
@@ -75,6 +75,8 @@ fn check_now(core: &Core, glance: &mut Glance) -> Result<()> {
 fn look(core: &Core, now: u64) -> Result<()> {
     // Other threads go on meanwhile.
     core.watch.checked_at.store(now, Ordering::Relaxed);
+    // They are of another second, and may be all that the space of a trimmed file is taken for.
+    kept_files(core).inspect(|files| files.close());
     require(core)?;
     if core.choices.options.makes_link() {
         named::make_link(core.dir.absolute_path());

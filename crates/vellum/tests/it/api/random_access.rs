@@ -52,6 +52,8 @@ fn a_position_without_a_record_is_out_of_range() {
         if layout == Layout::Framed {
             // Inside of a record, and a pad.
             wrong.extend([8, 16, 112].map(|offset| Lsn::new(first.get() + offset)));
+        } else {
+            wrong.push(Lsn::new(first.get() + 50));
         }
         for lsn in wrong {
             let error = log.read_at(lsn).unwrap_err();
@@ -112,6 +114,108 @@ fn a_reader_that_goes_to_and_fro_keeps_few_files_open_and_none_that_are_trimmed(
         let mine = open_files(&place(&dir));
         reader.seek(all[55].0).unwrap();
         assert!(open_files(&place(&dir)) < mine, "what was trimmed took space");
+    }
+}
+
+#[test]
+fn single_records_keep_few_files_open_and_none_that_are_trimmed() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all: Vec<Read> = (0..60).map(|seed| append(&log, seed, 3000)).collect();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
+        for log in [&log, &view] {
+            let before = open_files(&place(&dir));
+            for (lsn, bytes) in all.iter().chain(all.iter().rev()) {
+                assert_eq!(&log.read_at(*lsn).unwrap().payload, bytes);
+                assert!(open_files(&place(&dir)) <= before + 4);
+            }
+        }
+        drop(view);
+        let closed = log.stat().unwrap().segments.len();
+        log.trim(all[50].0).unwrap();
+        assert!(log.stat().unwrap().segments.len() < closed);
+        let deleted = std::fs::read_dir("/proc/self/fd").unwrap().flatten().filter(|entry| {
+            let path = std::fs::read_link(entry.path()).unwrap_or_default();
+            path.starts_with(place(&dir)) && path.to_string_lossy().ends_with(" (deleted)")
+        });
+        assert_eq!(deleted.count(), 0, "what was trimmed takes no space");
+    }
+}
+
+#[test]
+fn a_single_record_after_a_truncation_is_the_one_that_is_there_now() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
+        for round in 0..5_u64 {
+            let append = |seed| append(&log, 1000 * round + seed, 1000);
+            let all: Vec<Read> = (0..300).map(append).collect();
+            for log in [&log, &view] {
+                for (lsn, bytes) in [&all[20], &all[299], &all[150]] {
+                    assert_eq!(&log.read_at(*lsn).unwrap().payload, bytes);
+                }
+            }
+            log.truncate(all[10].0).unwrap();
+            for log in [&log, &view] {
+                let kind = log.read_at(all[299].0).unwrap_err().kind();
+                assert_eq!(kind, ErrorKind::OutOfRange);
+            }
+        }
+    }
+}
+
+#[test]
+fn single_records_are_read_by_many_threads_while_the_log_is_trimmed() {
+    for layout in LAYOUTS {
+        let dir = memory_scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
+        let all: Vec<Read> = (0..600).map(|seed| append(&log, seed, 1000)).collect();
+        let read = |log: &Log| {
+            for round in 0..3 {
+                for index in (0..600).map(|index| (index * 7 + round) % 600) {
+                    let (lsn, bytes) = &all[index];
+                    match log.read_at(*lsn) {
+                        Ok(record) => assert!(&record.payload == bytes, "{lsn}"),
+                        Err(error) => {
+                            assert_eq!(error.kind(), ErrorKind::Trimmed, "{error}");
+                            assert!(*lsn < log.begin());
+                        }
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for log in [&log, &view, &log, &view] {
+                scope.spawn(move || read(log));
+            }
+            for index in (0..500).step_by(25) {
+                log.trim(all[index].0).unwrap();
+                append(&log, 0, 1000);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_file_that_goes_under_single_records_is_noticed() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let all: Vec<Read> = (0..300).map(|seed| append(&log, seed, 1000)).collect();
+        let view = Options::default().read_only(true).open(place(&dir)).unwrap();
+        let (lsn, bytes) = &all[2];
+        let segment = log.stat().unwrap().segments[0].path.clone();
+        assert_eq!(&view.read_at(*lsn).unwrap().payload, bytes);
+        let whole = std::fs::read(&segment).unwrap();
+        std::fs::write(&segment, b"").unwrap();
+        view.read_at(*lsn).unwrap_err();
+        // Another file with its name: what was open is not what counts.
+        std::fs::remove_file(&segment).unwrap();
+        std::fs::write(&segment, &whole).unwrap();
+        assert_eq!(&view.read_at(*lsn).unwrap().payload, bytes);
     }
 }
 

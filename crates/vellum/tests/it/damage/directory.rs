@@ -187,7 +187,10 @@ pub(crate) fn become_a_daemon(arguments: &[String]) {
     std::env::set_current_dir(&arguments[0]).unwrap();
     let (layout, fill) = shape(&arguments[1..]);
     let log = small(layout).tuning(Tuning::new().fill(fill)).open("log").unwrap();
+    let first = log.append(b"a line to come back to\n").unwrap();
     fill_segments(&log, 1);
+    // Which keeps its file open.
+    let line = log.read_at(first).unwrap();
     let daemon = fork::fork(|| {
         std::env::set_current_dir("/").unwrap();
         // SAFETY: nothing in this process uses a descriptor beyond these but the log.
@@ -196,14 +199,17 @@ pub(crate) fn become_a_daemon(arguments: &[String]) {
         // Another log's directory gets the numbers.
         let decoy = Path::new(&arguments[0]).join("decoy");
         let decoys: Vec<_> = (0..64).map(|_| fs::File::open(&decoy).unwrap()).collect();
+        assert_eq!(log.read_at(first).unwrap(), line);
         fill_segments(&log, 9);
         log.sync().unwrap();
-        assert_eq!(payloads(&log).len(), 10);
+        assert_eq!(log.read_at(first).unwrap(), line);
+        assert_eq!(payloads(&log).len(), 11);
         drop(decoys);
         0
     });
     assert_eq!(fork::wait(daemon), 0);
-    assert_eq!(payloads(&log).len(), 10);
+    assert_eq!(log.read_at(first).unwrap(), line);
+    assert_eq!(payloads(&log).len(), 11);
 }
 
 #[test]
@@ -221,7 +227,7 @@ fn a_daemon_that_has_closed_all_descriptors_keeps_its_log() {
         let arguments = [dir.path().to_str().unwrap(), &layout, &fill];
         Child::start("become a daemon", &arguments).finish_well();
         let log = Options::default().open(place(&dir)).unwrap();
-        assert_eq!(payloads(&log).len(), 10, "{layout} {fill}");
+        assert_eq!(payloads(&log).len(), 11, "{layout} {fill}");
         assert_sound(&log);
         let decoy = Options::default().open(decoy).unwrap();
         assert_eq!(payloads(&decoy), [b"decoy\n"]);

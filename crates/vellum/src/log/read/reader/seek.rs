@@ -1,20 +1,50 @@
 //! Where a reader starts.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::log::read::reader::{Reader, beyond_the_end, not_a_start, trimmed};
 use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
+use crate::segment::kept::KeptFiles;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
         let epoch = identity::live_epoch(&core);
-        let mut reader = Reader {
-            window: Window::new(Arc::clone(&core)),
+        let mut reader = Reader::with(Window::new(Arc::clone(&core)), core, epoch);
+        reader.seek(from)?;
+        Ok(reader)
+    }
+
+    /// For the one record at `lsn`, of files that the log keeps open. `None` where something is
+    /// unusual. Whether a frame starts there is left to the one who reads it.
+    pub(crate) fn of_one(core: Arc<Core>, lsn: Lsn, files: &KeptFiles) -> Option<Reader> {
+        let (epoch, layout) = (identity::live_epoch(&core), core.geometry.layout);
+        let mut reader = Reader::with(Window::of_kept(Arc::clone(&core), epoch), core, epoch);
+        // Now, so that looking for the end later does not have the record read once more.
+        reader.read_limit = ReadLimit::of(&reader.core);
+        reader.core.check_words().ok()?;
+        let begin = reader.core.begin();
+        let is_there = begin <= lsn && lsn < reader.read_limit.end;
+        if !is_there || !lsn.get().is_multiple_of(layout.alignment()) {
+            return None;
+        }
+        // With the byte before it, which ends a line.
+        reader.window.jump(files.last_len.load(Ordering::Relaxed) + 1);
+        if !layout.has_frames() && lsn > begin && !reader.starts_at(lsn).ok()? {
+            return None;
+        }
+        reader.go_to(lsn);
+        Some(reader)
+    }
+
+    fn with(window: Window, core: Arc<Core>, epoch: u64) -> Reader {
+        Reader {
+            window,
             core,
             position: Lsn::ZERO,
             read_limit: ReadLimit::default(),
@@ -26,9 +56,7 @@ impl Reader {
             epoch,
             is_durable: false,
             stop: Lsn::MAX,
-        };
-        reader.seek(from)?;
-        Ok(reader)
+        }
     }
 
     /// Goes on at `to`, where a record starts, or at the oldest record for [`Lsn::ZERO`].
