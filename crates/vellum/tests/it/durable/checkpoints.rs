@@ -2,6 +2,7 @@
 
 use vellum::{ErrorKind, Lsn, Options};
 
+use super::seals::flip;
 use super::{after_power_cut, kinds, staged};
 use crate::support::{place, read_all, scratch};
 
@@ -23,6 +24,28 @@ fn a_checkpoint_survives_power_cuts_closing_and_trimming() {
         assert_eq!(read_all(&recovered).last().unwrap().0, lsns[99]);
         drop(log);
         assert_eq!(Options::default().open(place(&dir)).unwrap().checkpoint().lsn(), lsns[70]);
+    }
+}
+
+/// The commit record with a new checkpoint may arrive, and not what lies in front of it.
+#[test]
+fn a_checkpoint_whose_record_a_power_cut_has_taken_is_the_one_before() {
+    for options in kinds().into_iter().take(3) {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let first = log.append(&[5; 600]).unwrap();
+        log.checkpoint().set(first).unwrap();
+        let second = log.append(&[5; 600]).unwrap();
+        let third = log.append(&[5; 600]).unwrap();
+        log.checkpoint().set(third).unwrap();
+        for (lost, checkpoint) in [(second, first), (third, first), (Lsn::MAX, third)] {
+            let copy = after_power_cut(&place(&dir));
+            if lost != Lsn::MAX {
+                flip(&place(&copy), 16384, lost);
+            }
+            let recovered = Options::default().open(place(&copy)).unwrap();
+            assert_eq!(recovered.checkpoint().lsn(), checkpoint);
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn find_end(
 ) -> Result<Positions> {
     let Evidence { loss, reserved, .. } = evidence;
     let mut zeros = Zeros::default();
-    let seal = newest_seal(core, &mut zeros, firsts)?.unwrap_or_default();
+    let seal = newest_seal(core, &mut zeros, firsts, Lsn::MAX)?;
     let noted = noted_begin(core, firsts)?.max(seal.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
@@ -91,28 +91,40 @@ pub(crate) fn find_end(
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
-    let checkpoint = seal.checkpoint;
+    let checkpoint = checkpoint_before(core, &mut zeros, &firsts, (seal, end))?;
     let staged_from = if access == Access::Change { end } else { end_in_segments };
     Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, found })
 }
 
-/// The commit record that knows of most, in the newest segment that has any.
-fn newest_seal(core: &Core, zeros: &mut Zeros, firsts: &[Lsn]) -> Result<Option<CommitRecord>> {
-    if !core.geometry.is_sealed {
-        return Ok(None);
-    }
-    for first in firsts.iter().rev() {
-        let seal = last_seal(core, *first, zeros.after(core, *first))?;
-        if seal.is_some() {
+/// The checkpoint of the newest commit record; where that has arrived without what lies in front of
+/// it, the one before, which was acknowledged.
+fn checkpoint_before(
+    core: &Core,
+    zeros: &mut Zeros,
+    firsts: &[Lsn],
+    (seal, end): (CommitRecord, Lsn),
+) -> Result<Lsn> {
+    let is_there = seal.checkpoint < end;
+    let seal = if is_there { seal } else { newest_seal(core, zeros, firsts, end)? };
+    Ok(seal.checkpoint)
+}
+
+/// The commit record that knows of most, in the newest segment that has any. Of those alone whose
+/// segment begins and whose checkpoint lies before `limit`.
+fn newest_seal(core: &Core, zeros: &mut Zeros, firsts: &[Lsn], limit: Lsn) -> Result<CommitRecord> {
+    let firsts = if core.geometry.is_sealed { firsts } else { &[] };
+    for first in firsts.iter().rev().filter(|first| **first < limit) {
+        if let Some(seal) = last_seal(core, *first, zeros.after(core, *first), limit)? {
             return Ok(seal);
         }
     }
-    Ok(None)
+    Ok(CommitRecord::default())
 }
 
-/// The last commit record in the segment at `first` that starts before `zeros`. No other knows of
-/// more: they are put there in turn, and `durable` only grows.
-fn last_seal(core: &Core, first: Lsn, zeros: Lsn) -> Result<Option<CommitRecord>> {
+/// The last commit record in the segment at `first` that starts before `zeros` and whose checkpoint
+/// lies before `limit`. No other knows of more: they are put there in turn, and `durable` only
+/// grows.
+fn last_seal(core: &Core, first: Lsn, zeros: Lsn, limit: Lsn) -> Result<Option<CommitRecord>> {
     let segment = core.open_to_read(first)?;
     let mut bytes = vec![0; STEP + RECORD_LEN as usize];
     let mut end = zeros.get().next_multiple_of(ALIGNMENT);
@@ -125,7 +137,10 @@ fn last_seal(core: &Core, first: Lsn, zeros: Lsn) -> Result<Option<CommitRecord>
             let bytes = &bytes[offset..count];
             let has_length = bytes.first_chunk() == Some(&(RECORD_LEN as u32 - 8).to_le_bytes());
             let at = Lsn::new(start + offset as u64);
-            if has_length && let Some(seal) = CommitRecord::parse(core.codec, at, bytes) {
+            if has_length
+                && let Some(seal) = CommitRecord::parse(core.codec, at, bytes)
+                && seal.checkpoint < limit
+            {
                 return Ok(Some(seal));
             }
         }
