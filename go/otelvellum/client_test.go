@@ -395,3 +395,45 @@ func TestDamagedRecordsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A commit makes a record of its own in the log. As long as it does, nobody can read what lies behind
+// it.
+func TestAValueIsReadWhileAnotherIsCommitted(t *testing.T) {
+	c := newClient(t)
+	var users sync.WaitGroup
+	stop := make(chan struct{})
+	users.Add(1)
+	go func() {
+		defer users.Done()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := c.log.Sync(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	var writers sync.WaitGroup
+	for user := range 16 {
+		writers.Add(1)
+		go func() {
+			defer writers.Done()
+			for i := range 1000 {
+				key := fmt.Sprint(user)
+				value := fmt.Append(nil, i)
+				get := storage.GetOperation(key)
+				err := c.Batch(t.Context(), storage.SetOperation(key, value), get)
+				if err != nil || !bytes.Equal(get.Value, value) {
+					t.Errorf("%s, %s: %q, %v", key, value, get.Value, err)
+					return
+				}
+			}
+		}()
+	}
+	writers.Wait()
+	close(stop)
+	users.Wait()
+}

@@ -3,7 +3,11 @@
 package lookup
 
 import (
+	"context"
+	"errors"
+	"io"
 	"sync"
+	"time"
 
 	"vellum"
 )
@@ -13,6 +17,10 @@ const (
 	readersMax = 4
 	// A reader passes over so many bytes of other records rather than to read at another place.
 	passedMax = 128 << 10
+	// How long one waits for what is being written in front of a record, and how often. That is done
+	// within microseconds, where its thread is not interrupted.
+	pause    = 100 * time.Microsecond
+	waitsMax = 100
 )
 
 // Lookup has readers of a log that wait where the next record may be asked for. Any number of
@@ -33,7 +41,33 @@ func New(log *vellum.Log) *Lookup {
 }
 
 // Read returns a copy of the record at a position. Errors are those of vellum.Log.ReadAt.
+//
+// The record may lie behind one that is still being written, such as that of a commit. Read waits for
+// that one.
 func (l *Lookup) Read(at vellum.LSN) ([]byte, error) {
+	record, err := l.tryRead(at)
+	if err == io.EOF || errors.Is(err, vellum.ErrOutOfRange) {
+		if err := l.waitFor(at); err != nil {
+			return nil, err
+		}
+		return l.tryRead(at)
+	}
+	return record, err
+}
+
+// waitFor waits until a record can be read that was appended.
+func (l *Lookup) waitFor(at vellum.LSN) error {
+	for range waitsMax {
+		if at < l.log.Published() || at >= l.log.Tail() {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+	// What was left unfinished is filled, or there is a reason why it cannot be.
+	return l.log.Commit(context.Background(), at)
+}
+
+func (l *Lookup) tryRead(at vellum.LSN) ([]byte, error) {
 	reader, err := l.take(at)
 	if err != nil {
 		return nil, err

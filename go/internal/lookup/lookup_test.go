@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,11 +10,25 @@ import (
 	"testing"
 
 	"vellum"
+	"vellum/internal/hold"
+	"vellum/internal/proving"
 )
+
+func TestMain(m *testing.M) {
+	proving.Main(m, map[string]func([]string) error{"hold": holdForEver})
+}
+
+func holdForEver(arguments []string) error {
+	if err := hold.Space(arguments[0]); err != nil {
+		return err
+	}
+	fmt.Println("held")
+	select {}
+}
 
 func fill(t *testing.T, count int) (*vellum.Log, []vellum.LSN) {
 	t.Helper()
-	log, err := vellum.Open(filepath.Join(t.TempDir(), "log"), vellum.WAL(),
+	log, err := vellum.Open(filepath.Join(t.TempDir(), "log"), vellum.WAL(), vellum.Shared(true),
 		vellum.SegmentBytes(64<<10))
 	if err != nil {
 		t.Fatal(err)
@@ -101,5 +116,45 @@ func TestWhatIsTrimmedIsSaid(t *testing.T) {
 	check(t, l, positions, 102)
 	if _, err := l.Read(positions[102] + 1); !errors.Is(err, vellum.ErrOutOfRange) {
 		t.Error(err)
+	}
+}
+
+func TestARecordBehindOneThatIsBeingWrittenIsWaitedFor(t *testing.T) {
+	log, positions := fill(t, 2)
+	l := New(log)
+	for i := range positions { // by a reader, from the second on
+		check(t, l, positions, i)
+	}
+	child := proving.Child(t, "hold", log.Path())
+	output, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(output).ReadString('\n'); line != "held\n" {
+		t.Fatal(line, err)
+	}
+	lsn, err := log.Append(t.Context(), []byte("behind"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := make(chan string)
+	for range 3 {
+		go func() {
+			record, err := l.Read(lsn)
+			if err != nil {
+				t.Error(err)
+			}
+			records <- string(record)
+		}()
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	for range 3 {
+		if record := <-records; record != "behind" {
+			t.Errorf("%q is behind", record)
+		}
 	}
 }
