@@ -14,7 +14,7 @@ GO_MODULES = $(filter-out $(GO_PEERS),$(patsubst %/go.mod,%,$(wildcard go/go.mod
 # three times.
 GO_PEERS = $(patsubst %/go.mod,%,$(wildcard go/*peers/go.mod))
 
-.PHONY: build-go lint-go test-go test-go-modules
+.PHONY: build-go lint-go test-go test-go-modules powercut-go
 
 # The C library that a program is linked with, where it is not this machine's: x86_64-unknown-linux-musl. Debian's
 # musl-gcc has no unwinder for musl, so Rust's goes into the library.
@@ -42,11 +42,21 @@ test-go: ## the tests of the Go packages, with the race detector and the checks 
 
 # Go does not see that a library has changed, so no result is taken from its cache.
 GO_TEST ?=
-test-go-modules: export CGO_LDFLAGS = -g -O2 -L$(abspath $(TARGET))/go
+test-go-modules powercut-go: export CGO_LDFLAGS = -g -O2 -L$(abspath $(TARGET))/go
+test-go-modules powercut-go: export VELLUM_POWERCUT = $(abspath $(TARGET))/debug/vellum-powercut
 test-go-modules: lint-go ## the same, where Go is there
 	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
+	$(CARGO) build --workspace --features $(FEATURES) --quiet --bin vellum-powercut
 	@for module in $(GO_MODULES); do cd $(CURDIR)/$$module && echo "make: $$module" && \
 	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -count=1 -race $(GO_TEST) ./... && \
-	  GOEXPERIMENT=cgocheck2 GOMAXPROCS=1 $(GO) test -count=1 -short $(GO_TEST) ./... || exit 1; done
+	  GOEXPERIMENT=cgocheck2 GOMAXPROCS=1 $(GO) test -count=1 -short -skip PowerCut $(GO_TEST) ./... || exit 1; done
 	@for module in $(GO_PEERS); do cd $(CURDIR)/$$module && echo "make: $$module" && \
 	  $(GO) vet ./... && $(GO) test -count=1 $(GO_TEST) ./... || exit 1; done
+
+# The queue, the Raft store and the collector's storage, each on disks that are recorded.
+GO_CUT = go/vellumqueue go/raftvellum go/otelvellum
+powercut-go: filesystems ##* cut the power under the Go packages, CUTS=1000 times under each (root)
+	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
+	$(CARGO) build --workspace --features $(FEATURES) --quiet --bin vellum-powercut
+	@for package in $(GO_CUT); do cd $(CURDIR)/$$package && VELLUM_REQUIRE=all VELLUM_GO_CUTS=$(or $(CUTS),1000) \
+	  $(GO) test -count=1 -timeout 3h -v -run PowerCut . || exit 1; done

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -37,16 +36,10 @@ import (
 )
 
 // The test program is started again as a collector, with its configuration as its argument.
-const roleVariable = "VELLUM_TEST_ROLE"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) != "collector" {
-		os.Exit(m.Run())
-	}
-	if err := runCollector(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	proving.Main(m, map[string]func([]string) error{
+		"collector": func(arguments []string) error { return runCollector(arguments[0]) },
+	})
 }
 
 func runCollector(configuration string) error {
@@ -163,11 +156,7 @@ func freeAddress(t *testing.T) string {
 
 func startCollector(t *testing.T, configuration string) *exec.Cmd {
 	t.Helper()
-	program, err := os.Executable()
-	must(t, err)
-	child := exec.Command(program, configuration)
-	child.Env = append(os.Environ(), roleVariable+"=collector")
-	child.Stderr = os.Stderr
+	child := proving.Child(t, "collector", configuration)
 	must(t, child.Start())
 	t.Cleanup(func() {
 		_ = child.Process.Kill()
@@ -213,7 +202,7 @@ func TestAKilledCollectorDeliversWhatItAcknowledged(t *testing.T) {
 	in, directory := freeAddress(t), filepath.Join(t.TempDir(), "storage")
 	random := rand.New(rand.NewPCG(1, 2))
 	var acknowledged []string
-	for round := range proving.Kills(t, "VELLUM_GO_KILLS", 1, 4) {
+	for round := range proving.Count(t, "VELLUM_GO_KILLS", 1, 4) {
 		text := fmt.Sprintf(configuration, directory, in, out, round%2 == 0)
 		collector := startCollector(t, text)
 		var clients sync.WaitGroup

@@ -1,14 +1,12 @@
 package otelvellum
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -20,15 +18,12 @@ import (
 	"vellum/internal/proving"
 )
 
-// The test program is started again with a role in its environment.
-const roleVariable = "VELLUM_TEST_ROLE"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) != "storage" {
-		os.Exit(m.Run())
-	}
-	fmt.Fprintln(os.Stderr, changeForever(os.Args[1], os.Args[2]))
-	os.Exit(1)
+	proving.Main(m, map[string]func([]string) error{
+		"storage":     func(arguments []string) error { return changeForever(arguments[0], arguments[1]) },
+		proving.Work:  changeSome,
+		proving.Check: checkSome,
+	})
 }
 
 // changeForever changes a storage as the seed says, and writes a line when a batch is done.
@@ -39,7 +34,7 @@ func changeForever(path, seed string) error {
 	if err != nil {
 		return err
 	}
-	random := seeded(seed)
+	random := proving.Seeded(seed)
 	for step := 0; ; step++ {
 		if err := c.Batch(context.Background(), plan(random)...); err != nil {
 			return err
@@ -58,21 +53,16 @@ func changeForever(path, seed string) error {
 	}
 }
 
-func seeded(seed string) *rand.Rand {
-	number, _ := strconv.ParseUint(seed, 10, 64)
-	return rand.New(rand.NewPCG(number, 2))
-}
-
 // What was acknowledged is there after a kill, and the batch that was under way is there whole or
 // not at all.
 func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "client")
 	model := map[string][]byte{}
-	for round := range proving.Kills(t, "VELLUM_GO_KILLS", 2, 20) {
+	for round := range proving.Count(t, "VELLUM_GO_KILLS", 2, 20) {
 		seed := strconv.Itoa(round)
 		steps := rand.New(rand.NewPCG(uint64(round), 3)).IntN(40) + 1
-		done := killAfter(t, steps, path, seed)
-		random := seeded(seed)
+		done := proving.KillAfter(t, steps, proving.Child(t, "storage", path, seed))
+		random := proving.Seeded(seed)
 		for range done {
 			do(model, plan(random))
 		}
@@ -93,36 +83,18 @@ func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 }
 
 func values(t *testing.T, c *client) map[string][]byte {
-	all := map[string][]byte{}
-	must(t, c.Walk(t.Context(), func(key string, value []byte) ([]*storage.Operation, error) {
-		all[key] = bytes.Clone(value)
-		return nil, nil
-	}))
+	all, err := valuesOf(c)
+	must(t, err)
 	return all
 }
 
-// killAfter kills a child when it has written some lines, and returns how many it wrote.
-func killAfter(t *testing.T, lines int, path, seed string) int {
-	t.Helper()
-	program, err := os.Executable()
-	must(t, err)
-	child := exec.Command(program, path, seed)
-	child.Env = append(os.Environ(), roleVariable+"=storage")
-	child.Stderr = os.Stderr
-	output, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
-	done := 0
-	for scanner := bufio.NewScanner(output); scanner.Scan(); {
-		if done++; done == lines {
-			must(t, child.Process.Kill())
-		}
-	}
-	_ = child.Wait()
-	if done < lines {
-		t.Fatalf("the child ended after %d steps", done)
-	}
-	return done
+func valuesOf(c *client) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := c.Walk(context.Background(), func(key string, value []byte) ([]*storage.Operation, error) {
+		all[key] = bytes.Clone(value)
+		return nil, nil
+	})
+	return all, err
 }
 
 // On a full disk no key is added, and a queue can be drained, as the collector does it: by changes

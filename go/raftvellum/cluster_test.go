@@ -67,7 +67,7 @@ func freeAddress(t *testing.T) string {
 func (c *cluster) start(i int) {
 	directory := filepath.Join(c.directory, fmt.Sprint(i))
 	arguments := append([]string{c.addresses[i], directory}, c.addresses...)
-	m := &member{child: start(c.t, "node", arguments...)}
+	m := &member{child: proving.Child(c.t, "node", arguments...)}
 	m.dead, m.waiting = make(chan struct{}), map[string]chan string{}
 	output, err := m.child.StdoutPipe()
 	must(c.t, err)
@@ -199,7 +199,7 @@ func TestAClusterUnderKillsLosesNothing(t *testing.T) {
 		}()
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range proving.Kills(t, "VELLUM_GO_KILLS", 2, 8) {
+	for range proving.Count(t, "VELLUM_GO_KILLS", 2, 8) {
 		c.waitFor(random.IntN(60) + 1)
 		victims := random.Perm(3)[:1+random.IntN(3)]
 		for _, i := range victims {

@@ -1,11 +1,8 @@
 package raftvellum
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -14,34 +11,13 @@ import (
 	"vellum/internal/proving"
 )
 
-// The test program is started again with a role in its environment.
-const roleVariable = "VELLUM_TEST_ROLE"
-
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case "store":
-		exitWith(changeForever(os.Args[1], os.Args[2]))
-	case "node":
-		exitWith(runNode(os.Args[1:]))
-	default:
-		os.Exit(m.Run())
-	}
-}
-
-func exitWith(err error) {
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
-}
-
-// start runs this program in a role.
-func start(t *testing.T, role string, arguments ...string) *exec.Cmd {
-	t.Helper()
-	program, err := os.Executable()
-	must(t, err)
-	child := exec.Command(program, arguments...)
-	child.Env = append(os.Environ(), roleVariable+"="+role)
-	child.Stderr = os.Stderr
-	return child
+	proving.Main(m, map[string]func([]string) error{
+		"store":       func(arguments []string) error { return changeForever(arguments[0], arguments[1]) },
+		"node":        runNode,
+		proving.Work:  changeSome,
+		proving.Check: checkSome,
+	})
 }
 
 func openSmall(path string) (*Store, error) {
@@ -58,7 +34,7 @@ func changeForever(path, seed string) error {
 	if err != nil {
 		return err
 	}
-	random := seeded(seed)
+	random := proving.Seeded(seed)
 	for step := 0; ; step++ {
 		change := m.plan(random)
 		if err := change.apply(store); err != nil {
@@ -76,21 +52,16 @@ func changeForever(path, seed string) error {
 	}
 }
 
-func seeded(seed string) *rand.Rand {
-	number, _ := strconv.ParseUint(seed, 10, 64)
-	return rand.New(rand.NewPCG(number, 2))
-}
-
 // What was acknowledged is there after a kill, and the change that was under way is there whole or
 // not at all.
 func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft")
 	m := &model{values: map[string][]byte{}}
-	for round := range proving.Kills(t, "VELLUM_GO_KILLS", 2, 20) {
+	for round := range proving.Count(t, "VELLUM_GO_KILLS", 2, 20) {
 		seed := strconv.Itoa(round)
 		steps := rand.New(rand.NewPCG(uint64(round), 3)).IntN(30) + 1
-		done := killAfter(t, steps, start(t, "store", path, seed))
-		random := seeded(seed)
+		done := proving.KillAfter(t, steps, proving.Child(t, "store", path, seed))
+		random := proving.Seeded(seed)
 		for range done {
 			m.apply(m.plan(random))
 		}
@@ -107,23 +78,4 @@ func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 		}
 		must(t, store.Close())
 	}
-}
-
-// killAfter kills a child when it has written some lines, and returns how many it wrote.
-func killAfter(t *testing.T, lines int, child *exec.Cmd) int {
-	t.Helper()
-	output, err := child.StdoutPipe()
-	must(t, err)
-	must(t, child.Start())
-	done := 0
-	for scanner := bufio.NewScanner(output); scanner.Scan(); done++ {
-		if done == lines {
-			must(t, child.Process.Kill())
-		}
-	}
-	_ = child.Wait()
-	if done < lines {
-		t.Fatalf("the child ended after %d steps", done)
-	}
-	return done
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -16,21 +15,21 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"vellum"
+	"vellum/internal/proving"
 )
 
 var background = context.Background()
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv("VELLUM_TEST_QUEUE"); path != "" {
-		fmt.Fprintln(os.Stderr, workForEver(path))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	proving.Main(m, map[string]func([]string) error{
+		"queue":       func(arguments []string) error { return workForEver(arguments[0]) },
+		proving.Work:  workSome,
+		proving.Check: checkSome,
+	})
 }
 
 func open(t testing.TB, path string, opts ...Option) *Queue {
@@ -332,24 +331,10 @@ func diskBytes(t *testing.T, q *Queue) (bytes uint64) {
 	return bytes
 }
 
-// tmpfs mounts a small filesystem for the test.
-func tmpfs(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		if os.Getenv("VELLUM_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip("a filesystem cannot be mounted: ", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return dir
-}
-
 func TestAFullDiskIsEmptiedByConsumers(t *testing.T) {
 	message := make([]byte, 100_000)
 	t.Run("fail", func(t *testing.T) {
-		path := filepath.Join(tmpfs(t, "24m"), "queue")
+		path := filepath.Join(proving.SmallDisk(t, "24m"), "queue")
 		q := open(t, path, MaxBytes(32<<20, Fail))
 		for range 3 {
 			var err error
@@ -368,7 +353,7 @@ func TestAFullDiskIsEmptiedByConsumers(t *testing.T) {
 		}
 	})
 	t.Run("block", func(t *testing.T) {
-		q := open(t, filepath.Join(tmpfs(t, "24m"), "queue"), MaxBytes(32<<20, Block))
+		q := open(t, filepath.Join(proving.SmallDisk(t, "24m"), "queue"), MaxBytes(32<<20, Block))
 		done := make(chan error)
 		go func() {
 			var err error
@@ -629,17 +614,6 @@ func workForEver(path string) error {
 	return <-failed
 }
 
-// kills is how often the campaign kills: VELLUM_QUEUE_KILLS, and a few where that is not said.
-func kills(t *testing.T) int {
-	text := os.Getenv("VELLUM_QUEUE_KILLS")
-	if text == "" {
-		return map[bool]int{true: 3, false: 12}[testing.Short()]
-	}
-	kills, err := strconv.Atoi(text)
-	must(t, err)
-	return kills
-}
-
 // said is what the children have said.
 type said struct{ put, tried, acked map[string]bool }
 
@@ -661,11 +635,9 @@ func (s *said) line(line string) {
 func TestExactlyWhatWasNotAcknowledgedComesAgainAfterKills(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queue")
 	all := &said{map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	for round := range kills(t) {
+	for round := range proving.Count(t, "VELLUM_QUEUE_KILLS", 3, 12) {
 		before := maps.Clone(all.acked)
-		command := exec.Command(os.Args[0])
-		command.Env = append(os.Environ(), "VELLUM_TEST_QUEUE="+path)
-		command.Stderr = os.Stderr
+		command := proving.Child(t, "queue", path)
 		output, err := command.StdoutPipe()
 		must(t, err)
 		must(t, command.Start())
