@@ -35,9 +35,13 @@ const recordBytes = 40
 // fullPause is how often a full disk is tried again.
 const fullPause = 50 * time.Millisecond
 
-// unseenPause is how long a message waits that lies behind a record which is still being written: one
-// of the log itself, where nobody tells when it is done.
-const unseenPause = 100 * time.Microsecond
+// A message that lies behind a record which is still being written is looked for again after
+// unseenPause, up to unseenLooks times before there is said to be none: the record may be one of the
+// log itself, where nobody tells when it is done, and on a dead device it never is.
+const (
+	unseenPause = 100 * time.Microsecond
+	unseenLooks = 100
+)
 
 // Queue is an open queue. Any number of goroutines may use it at once. One process has it open at a
 // time.
@@ -350,8 +354,13 @@ func (q *Queue) Get(ctx context.Context) (*Message, error) {
 		if err != ErrEmpty {
 			return message, err
 		}
+		var again <-chan time.Time
+		if q.mayRead() && q.hasUnseen() {
+			again = time.After(unseenLooks * unseenPause)
+		}
 		select {
 		case <-q.wake:
+		case <-again:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-q.closing:
@@ -474,17 +483,15 @@ func (q *Queue) expire(lsn vellum.LSN, lease uint64) {
 func (q *Queue) next() (*Message, error) {
 	q.front.Lock()
 	defer q.front.Unlock()
-	for {
-		q.mu.Lock()
-		mayRead, isClosed := q.mayRead(), q.closed
-		q.mu.Unlock()
-		if isClosed {
+	for looks := 0; ; {
+		if q.isClosed() {
 			return nil, vellum.ErrClosed
-		} else if !mayRead {
+		} else if !q.mayRead() {
 			return nil, ErrEmpty
 		}
 		message, err := q.read()
-		if err == io.EOF && q.hasUnseen() {
+		if err == io.EOF && looks < unseenLooks && q.hasUnseen() {
+			looks++
 			time.Sleep(unseenPause)
 		} else if err == io.EOF {
 			return nil, ErrEmpty
@@ -494,6 +501,12 @@ func (q *Queue) next() (*Message, error) {
 	}
 }
 
+func (q *Queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
 // hasUnseen reports whether there is a message that the reader has not come to.
 func (q *Queue) hasUnseen() bool {
 	q.mu.Lock()
@@ -501,8 +514,10 @@ func (q *Queue) hasUnseen() bool {
 	return q.stats.Len > uint64(len(q.flight.entries))
 }
 
-// mayRead reports whether one more message may be taken in. The caller holds mu.
+// mayRead reports whether one more message may be taken in.
 func (q *Queue) mayRead() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	inFlight := len(q.flight.entries)
 	return inFlight < q.options.maxInFlight && (inFlight == 0 || !q.options.inOrder)
 }
