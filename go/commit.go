@@ -171,7 +171,7 @@ func (c *committer) leadFor(log *core, own *waiter) {
 // gather lets those append first who are about to: a commit takes as long for many as for one. Without
 // it the goroutines that one commit has released miss the next one, so that each serves half of them.
 func (c *committer) gather() {
-	for before := -1; ; runtime.Gosched() {
+	for before := 0; ; runtime.Gosched() {
 		c.mu.Lock()
 		count := len(c.waiting) + len(c.syncing)
 		c.mu.Unlock()

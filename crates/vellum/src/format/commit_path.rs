@@ -3,10 +3,9 @@
 //! Lines of a name and a value, so that a person can read it; the last one has the CRC32C of those
 //! before. What is damaged or of a later version counts as not there: it costs time at most.
 
-use vellum_sys::checksum;
-
 use crate::CommitPath;
 use crate::options::commit_path::PathOrigin;
+use crate::sys::checksum;
 
 const HEAD: &str = "vellum-commit-path 1";
 /// A longer file is none.

@@ -2,12 +2,12 @@
 //!
 //! The shared words behind it are described in `shared::words` and `docs/protocol.md`.
 
-use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::envelope::ENVELOPE_LEN;
 use super::{MARKED_VERSION, VERSION};
+use crate::sys::checksum;
 use crate::{Fill, Layout, Preallocate};
 
 /// Room for this header; the shared words start behind it.

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::VERSION;
 use crate::Lsn;
+use crate::sys::checksum;
 
 const MAGIC: [u8; 8] = *b"VELLUMCU";
 /// Cursors that the file has room for.

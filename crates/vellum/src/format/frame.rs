@@ -18,9 +18,8 @@
 //! its payload; the checks of pads and batches cover the header alone (a batch's records have
 //! their own).
 
-use vellum_sys::checksum;
-
 use crate::Lsn;
+use crate::sys::checksum;
 
 /// Bytes before the payload.
 pub(crate) const HEADER_LEN: usize = 8;

@@ -6,11 +6,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::identity::{LogId, Recovery, RecoveryReason};
+use crate::sys::checksum;
 use crate::{Error, ErrorKind, Lsn, Position};
 
 /// Where the block is in both files, and its length: a sector of its own.

@@ -3,11 +3,11 @@
 //! Written later than the log and changed at any time, so it has a mark and a check of its own,
 //! and lies with the geometry in one sector.
 
-use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::options::policy::Policy;
+use crate::sys::checksum;
 
 const MAGIC: [u8; 8] = *b"VELLUMPO";
 /// A policy as it stands in the file.

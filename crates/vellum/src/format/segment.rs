@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use vellum_sys::checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::VERSION;
 use super::utc::{parse_stamp, stamp};
+use crate::sys::checksum;
 use crate::{Compression, Lsn};
 
 /// Room for the header of a framed segment: a block of any common device.

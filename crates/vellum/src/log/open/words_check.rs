@@ -20,7 +20,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::{fs, io};
-use vellum_sys::checksum;
 
 use crate::format::control::Geometry;
 use crate::identity::RecoveryReason;
@@ -32,6 +31,7 @@ use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
 use crate::shared::tail_word::{self, Range};
+use crate::sys::checksum;
 use crate::{ErrorKind, Lsn, Result};
 
 /// Bytes before the tail by which a closed log is known again.

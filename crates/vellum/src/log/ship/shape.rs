@@ -1,7 +1,5 @@
 //! What a log is made of, to be kept with what is shipped, so that it can be restored.
 
-use vellum_sys::checksum;
-
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
 use crate::log::layout::text::policy;
@@ -9,6 +7,7 @@ use crate::log::state::core::Core;
 use crate::log::state::identity;
 use crate::options::policy::Policy;
 use crate::shared::commit;
+use crate::sys::checksum;
 use crate::{Error, ErrorKind, Layout, LogId, Lsn, Result};
 
 /// Bytes of a shape: those of a geometry file, the position, and a checksum.
