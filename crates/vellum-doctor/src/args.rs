@@ -22,6 +22,7 @@ Examples:
   vellum doctor --quick --for sqlite --accept memory /dev/shm
   vellum doctor --minutes 10 --for etcd --json disk.json /data
   vellum doctor compare before.json after.json
+  vellum doctor --iocost /data
   vellum doctor --lies --serve 7007 --witness promises     # on another machine
   vellum doctor --lies --witness other:7007 /data          # then pull the plug
   vellum doctor --lies --check --witness other:7007 /data  # when it is on again";
@@ -98,14 +99,22 @@ pub struct DoctorArgs {
     /// Write the result as one HTML file with charts, or print it with `-`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
+    /// Print lines for `io.cost.model`, `io.cost.qos`, `io.max` and `vm.dirty_bytes`, under which a
+    /// log keeps its p99 beside a neighbour that writes; --p99 says which [default: 10ms]
+    #[arg(long, conflicts_with_all = NO_LIMITS)]
+    pub iocost: bool,
     /// Does durable mean durable?
     #[command(flatten)]
     pub lies: LiesArgs,
 }
 
-/// What a measurement takes and this does not.
+/// What a measurement takes, and the test of promises does not.
 const OTHERS: [&str; 9] =
     ["programs", "rate", "bytes", "p99", "quick", "accept", "json", "junit", "html"];
+
+/// What a measurement takes, and limits for a neighbour do not.
+const NO_LIMITS: [&str; 8] =
+    ["programs", "rate", "bytes", "accept", "json", "junit", "html", "lies"];
 
 /// How promises are tested.
 #[derive(Args, Debug)]

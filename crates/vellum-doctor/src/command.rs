@@ -1,18 +1,18 @@
 //! What `doctor` does.
 
 use std::fs;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use vellum_bench::ErrorKind;
-use vellum_bench::doctor::{self, Config, Diagnosis, Program, Verdict};
+use vellum_bench::doctor::{self, Config, Diagnosis, Program, Verdict, iocost};
 use vellum_command::outcome::{self, Outcome, Result};
-use vellum_command::output::say;
+use vellum_command::output::{self, say};
 use vellum_command::signals::{Asked, INTERRUPTING};
 
 use crate::args::{CompareArgs, DoctorArgs, DoctorCommand};
+use crate::ending::ended_by_signals;
 use crate::lies;
 use crate::outputs::Outputs;
 use crate::progress::BenchBar;
@@ -22,6 +22,10 @@ const SECONDS: u32 = 60;
 const SECONDS_QUICK: u32 = 10;
 /// A record of a program of one's own, unless something else is asked for.
 const BYTES: u64 = 4096;
+/// What etcd asks of p99, unless something else is asked for.
+const GOAL: Duration = Duration::from_millis(10);
+/// What the directory of a run is called by.
+const PURPOSE: &str = "doctor";
 
 /// What a diagnosis is written as.
 #[derive(Clone, Copy)]
@@ -43,20 +47,21 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     if args.lies.lies {
         return lies::run(args);
     }
+    if args.iocost {
+        return limits(args);
+    }
     let programs = programs(args)?;
     let outputs = Outputs::of(&[
         (Form::Json, &args.json),
         (Form::Junit, &args.junit),
         (Form::Html, &args.html),
     ])?;
-    let scratch = Scratch::new("doctor", &args.dir)?;
+    let scratch = Scratch::new(PURPOSE, &args.dir)?;
     let mut config = Config::new(scratch.path(), programs);
     config.shown = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
     config.time = time(args);
     config.accepted.clone_from(&args.accept);
-    let asked = Asked::take(&INTERRUPTING).context("cannot take signals")?;
-    let news = asked.news().as_fd().try_clone_to_owned().context("cannot take signals")?;
-    vellum_bench::end_runs_when_readable(news);
+    let asked = ended_by_signals()?;
     let measured = doctor::run(&config, &mut BenchBar::default());
     drop(scratch);
     match measured {
@@ -66,6 +71,24 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
             outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
             let interruption = diagnosis.report.interruption();
             Ok(interruption.map_or(judged(diagnosis.verdict()), |told| ended(&asked, told)))
+        }
+    }
+}
+
+/// Lines under which a log keeps its p99 beside a neighbour.
+fn limits(args: &DoctorArgs) -> Result<Outcome> {
+    let scratch = Scratch::new(PURPOSE, &args.dir)?;
+    let goal = args.p99.unwrap_or(GOAL);
+    let config = iocost::Config { directory: scratch.path().into(), time: time(args), goal };
+    let asked = ended_by_signals()?;
+    let measured = iocost::run(&config, &mut BenchBar::default());
+    drop(scratch);
+    match measured {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ended(&asked, &error)),
+        Err(error) => Err(error.into()),
+        Ok(text) => {
+            output::print(&text)?;
+            Ok(Outcome::Good)
         }
     }
 }

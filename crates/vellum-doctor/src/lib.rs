@@ -5,6 +5,7 @@
 
 mod args;
 mod command;
+mod ending;
 mod lies;
 pub mod outputs;
 pub mod progress;

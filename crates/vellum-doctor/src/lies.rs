@@ -1,7 +1,6 @@
 //! `doctor --lies`: does durable mean durable?
 
 use std::net::ToSocketAddrs;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,10 +11,10 @@ use vellum_bench::doctor::lies::{
 };
 use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::output::{print, say};
-use vellum_command::signals::{Asked, INTERRUPTING};
 use vellum_command::stdio::stdout;
 
 use crate::args::DoctorArgs;
+use crate::ending::ended_by_signals;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome> {
     let lies = &args.lies;
@@ -44,9 +43,7 @@ fn serve(port: u16, path: &Path) -> Result<Outcome> {
 }
 
 fn written(args: &DoctorArgs) -> Result<Outcome> {
-    let asked = Asked::take(&INTERRUPTING).context("cannot take signals")?;
-    let news = asked.news().as_fd().try_clone_to_owned().context("cannot take signals")?;
-    vellum_bench::end_runs_when_readable(news);
+    let asked = ended_by_signals()?;
     let mut witness = witness(args)?;
     let seconds = args.minutes.map(|minutes| minutes * 60).or(args.seconds);
     let time = seconds.map(|seconds| Duration::from_secs(seconds.into()));

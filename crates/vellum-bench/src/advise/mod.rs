@@ -34,6 +34,8 @@ mod way;
 pub use crate::faster::Evidence;
 pub use advised::Advised;
 pub use commit_path::{CommitPaths, MeasuredPath, commit_paths};
+#[cfg(test)]
+pub(crate) use detect::mounts_and_disks;
 pub use detect::{Disk, Feature, IoLimit, Surroundings};
 pub use recommend::{CommitTime, Recommendation, Rival, Setting, Sureness};
 pub use store::check_replaceable;

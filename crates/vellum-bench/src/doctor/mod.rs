@@ -7,6 +7,7 @@
 //! causes     around, shape, calls, tester: pure functions of what was found
 //! verdict    good, marginal, not good enough; one sentence; one line to paste
 //! lies       does durable mean durable
+//! iocost     limits for a neighbour, as lines for the kernel
 //! diagnosis  all of it: for a terminal, as JSON, HTML, JUnit; compare: two of them
 //! ```
 
@@ -19,6 +20,7 @@ mod causes;
 mod compare;
 mod diagnosis;
 mod evidence;
+pub mod iocost;
 mod junit;
 pub mod lies;
 mod machine;

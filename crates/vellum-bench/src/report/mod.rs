@@ -27,7 +27,7 @@ pub use case::{Better, Case, Key, Metric, Series};
 pub use html::{findings_text, html, html_with_recommendation};
 pub(crate) use json::text as json_text;
 pub use table::number;
-pub(crate) use table::wrapped;
+pub(crate) use table::{WIDTH, lines, wrapped};
 
 /// The form that this version writes.
 const FORMAT: u32 = 2;

@@ -3,6 +3,7 @@
 
 mod disks;
 mod interrupt;
+mod iocost;
 mod lies;
 mod results;
 mod support;

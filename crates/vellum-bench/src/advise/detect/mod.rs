@@ -135,7 +135,7 @@ fn gibibytes(bytes: u64) -> String {
 }
 
 /// What can be read from `mountinfo` and from a `/sys`, so that a test can give it others.
-pub(super) fn mounts_and_disks(dir: &Path, mountinfo: &str, sys: &Path) -> Surroundings {
+pub(crate) fn mounts_and_disks(dir: &Path, mountinfo: &str, sys: &Path) -> Surroundings {
     let mut found = Surroundings::default();
     let Some(mount) = mount::find(mountinfo, dir) else { return found };
     let mut under = &mount;

@@ -1,5 +1,6 @@
 //! `vellum-zoo`: shows a disk with a known fault to the kernel, until it is told to end.
 
+mod beside;
 mod judge;
 mod keeper;
 mod show;
@@ -41,6 +42,12 @@ enum Arguments {
     #[command(after_help = "Exit status: 0 at least 11 of 12 animals are right and there is no \
                             false alarm, 1 not so, 2 could not run, 77 this machine cannot do it.")]
     Judge(judge::JudgeArguments),
+    /// Measure p99 of commits alone, beside a neighbour, and beside one in a control group with a
+    /// limit, as `vellum doctor --iocost` prints it. Needs root and control groups of version 1.
+    Beside(beside::BesideArguments),
+    /// Be the neighbour of `beside`, until standard input ends.
+    #[command(hide = true)]
+    Neighbour(beside::NeighbourArguments),
     /// Serve a disk for `run`, which says by standard input when the power goes, and when it ends.
     #[command(hide = true)]
     Serve(RunArguments),
@@ -102,6 +109,8 @@ fn main() -> ExitCode {
         }
         Arguments::Run(arguments) => keeper::run(&arguments),
         Arguments::Judge(arguments) => judge::run(&arguments),
+        Arguments::Beside(arguments) => beside::run(&arguments).map(|()| 0),
+        Arguments::Neighbour(arguments) => beside::neighbour(&arguments).map(|()| 0),
         Arguments::Serve(arguments) => show::serve(&arguments).map(|()| 0),
     };
     ExitCode::from(result.unwrap_or_else(|error: anyhow::Error| {

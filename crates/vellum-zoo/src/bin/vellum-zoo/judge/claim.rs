@@ -176,10 +176,10 @@ fn after_cut(cage: &mut Cage, is_kept: bool) -> anyhow::Result<Seen> {
     })
 }
 
-/// 99 of a hundred commits in `dir` take no longer than this, in milliseconds.
-pub(super) fn p99(dir: &Path) -> io::Result<f64> {
+/// 99 of a hundred commits in `dir` take no longer than this, in milliseconds; for so long.
+pub(crate) fn p99(dir: &Path, time: Duration) -> io::Result<f64> {
     let probe = Probe::new(dir)?;
-    let times = probe.commits(Duration::from_secs(1), usize::MAX)?;
+    let times = probe.commits(time, usize::MAX)?;
     Ok(quantile(&times, 0.99))
 }
 

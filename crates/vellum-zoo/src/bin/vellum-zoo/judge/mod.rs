@@ -28,6 +28,7 @@ use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::look_for_needs;
 
 use cage::Cage;
+pub(super) use claim::p99;
 use doctor::{Answer, Doctor};
 use exam::{Asked, CASES, EXAMS, Exam};
 use sound::Sound;

@@ -30,6 +30,8 @@ const LIMIT_MS: f64 = 10.0;
 const NEIGHBOUR_BYTES: usize = 64 << 10;
 /// Then it begins anew.
 const NEIGHBOUR_MAX: u64 = 64 << 20;
+/// So long is a disk looked at without the doctor.
+const OWN_TIME: Duration = Duration::from_secs(1);
 const NEIGHBOUR_PAUSE: Duration = Duration::from_millis(20);
 
 /// What came of one.
@@ -65,7 +67,7 @@ impl Sound {
         let own_p99_ms;
         let answer = {
             let _neighbour = self.has_neighbour.then(|| Neighbour::new(&disk.at));
-            own_p99_ms = p99(&disk.at).context("cannot write on a sound disk")?;
+            own_p99_ms = p99(&disk.at, OWN_TIME).context("cannot write on a sound disk")?;
             let accepted: &[&str] = if self.is_in_memory { &["memory"] } else { &[] };
             doctor.measure(&disk.at, seconds, accepted)?
         };
