@@ -14,6 +14,9 @@ const (
 	// A checkpoint is made when so much was appended, or counts no longer, since the last one; and
 	// not before eight times its own length was. Opening reads no more than that.
 	checkpointEvery = 16 * mebibyte
+	// Values that are gone make one due only when they are this part of those that are left: a long
+	// queue, whose checkpoint has many keys, gives more space back at once.
+	garbagePart = 16
 	// So much is moved while others wait.
 	movedAtOnce = mebibyte
 )
@@ -21,7 +24,8 @@ const (
 // noticeGrowth has a checkpoint made where it is due.
 func (c *client) noticeGrowth() {
 	due := max(checkpointEvery, 8*c.checkpointBytes)
-	if uint64(c.log.Published()-c.checkpointed)+c.garbage >= due {
+	grown := uint64(c.log.Published() - c.checkpointed)
+	if grown >= due || grown+c.garbage >= max(due, c.live/garbagePart) {
 		c.askForCheckpoint()
 	}
 }
@@ -77,10 +81,16 @@ func (c *client) checkpoint() error {
 	if err := c.log.SetCheckpoint(position); err != nil {
 		return err
 	}
-	c.trimming.Lock()
-	defer c.trimming.Unlock()
+	c.waitForReaders()
 	_, err = c.log.Trim(oldest)
 	return err
+}
+
+// waitForReaders waits for those who looked places up before the checkpoint: the records there may
+// count no longer. The places that are looked up now are behind what it removes.
+func (c *client) waitForReaders() {
+	c.reading.Lock()
+	defer c.reading.Unlock()
 }
 
 // appendCheckpoint returns the position of the checkpoint, and the oldest one that counts.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.uber.org/zap"
@@ -25,8 +26,8 @@ type client struct {
 	reserve *reserve
 	logger  *zap.Logger
 
-	// Held shared while records are read, and exclusively while they are removed. It comes before mu.
-	trimming sync.RWMutex
+	// Held shared from when places are looked up until their records are read. It comes before mu.
+	reading sync.RWMutex
 
 	// Guards what follows. Who changes the log holds it, so that changes are in the same order in
 	// the log and in memory.
@@ -42,6 +43,8 @@ type client struct {
 	batch           *vellum.Batch
 	record          []byte
 	closed          bool
+	// Notes that no commit was begun for.
+	hasNotes bool
 
 	// One of those who give space back at a time. It comes before the others.
 	tidying sync.Mutex
@@ -131,6 +134,12 @@ func (c *client) Batch(_ context.Context, operations ...*storage.Operation) erro
 	if errors.Is(err, vellum.ErrNoSpace) && c.reclaim() {
 		last, err = c.do(operations)
 	}
+	return c.finish(last, err)
+}
+
+// finish waits until what a change has appended is durable, where that is asked for. A position of 0
+// is nothing to wait for.
+func (c *client) finish(last vellum.LSN, err error) error {
 	if err != nil || last == 0 || !c.config.FSync {
 		return full(err)
 	}
@@ -157,10 +166,11 @@ func full(err error) error {
 	return err
 }
 
-// do does operations, and returns the position of the last record that was appended for them.
+// do does operations, and returns the position of the last record that was appended for them, or 0
+// where nobody has to wait for it.
 func (c *client) do(operations []*storage.Operation) (vellum.LSN, error) {
-	c.trimming.RLock()
-	defer c.trimming.RUnlock()
+	c.reading.RLock()
+	defer c.reading.RUnlock()
 	places, last, err := c.change(operations)
 	if err != nil {
 		return 0, err
@@ -218,6 +228,7 @@ func (c *client) change(operations []*storage.Operation) ([]place, vellum.LSN, e
 func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.LSN, error) {
 	var positions []vellum.LSN
 	var last vellum.LSN
+	isNote := c.isNote(operations)
 	if changes(operations) {
 		var err error
 		if positions, err = c.append(operations); err != nil {
@@ -229,7 +240,41 @@ func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.
 	if last != 0 {
 		c.noticeGrowth()
 	}
+	if isNote {
+		c.commitLater()
+		last = 0
+	}
 	return places, last, nil
+}
+
+// isNote reports whether operations are how a queue notes which item it hands out, or is done with:
+// they read or delete a value, and replace another one. After a power cut that takes a note back, the
+// item is handed out again, as after a kill between delivery and note. So nobody waits for one.
+func (c *client) isNote(operations []*storage.Operation) bool {
+	var types [storage.Delete + 1]int
+	for _, operation := range operations {
+		types[operation.Type]++
+	}
+	return types[storage.Set] > 0 && types[storage.Get]+types[storage.Delete] > 0 &&
+		!c.addsKey(operations)
+}
+
+// notedWithin is how long a note may be one that a power cut takes back.
+const notedWithin = time.Second
+
+// commitLater has the notes of a while made durable with one commit.
+func (c *client) commitLater() {
+	if c.hasNotes || !c.config.FSync {
+		return
+	}
+	c.hasNotes = true
+	time.AfterFunc(notedWithin, func() {
+		c.mu.Lock()
+		c.hasNotes = false
+		c.mu.Unlock()
+		// Where it fails, the next change that is waited for tells. Closing commits too.
+		_, _ = c.log.Sync(context.Background())
+	})
 }
 
 func changes(operations []*storage.Operation) bool {
@@ -325,16 +370,12 @@ func (c *client) appendBatch(operations []*storage.Operation) ([]vellum.LSN, err
 // Walk calls a function for every key and value, and does the operations that it has returned
 // when it is through. Nothing else changes meanwhile; the function must not use the client.
 func (c *client) Walk(ctx context.Context, visit storage.WalkFunc) error {
-	last, err := c.walk(ctx, visit)
-	if err != nil || last == 0 || !c.config.FSync {
-		return full(err)
-	}
-	return full(c.log.Commit(context.Background(), last))
+	return c.finish(c.walk(ctx, visit))
 }
 
 func (c *client) walk(ctx context.Context, visit storage.WalkFunc) (vellum.LSN, error) {
-	c.trimming.RLock()
-	defer c.trimming.RUnlock()
+	c.reading.RLock()
+	defer c.reading.RUnlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -437,3 +437,90 @@ func TestAValueIsReadWhileAnotherIsCommitted(t *testing.T) {
 	close(stop)
 	users.Wait()
 }
+
+// A value may be deleted, and its file be removed, while it is read.
+func TestAValueIsReadWhileItsPlaceIsGivenBack(t *testing.T) {
+	c := newClient(t)
+	value := make([]byte, 20000)
+	var users sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	for user := range 4 {
+		users.Add(1)
+		go func() {
+			defer users.Done()
+			for i := user; ctx.Err() == nil; i++ {
+				got, err := c.Get(ctx, fmt.Sprint(i%8))
+				if err != nil || got != nil && !bytes.Equal(got, value) {
+					t.Error(len(got), err)
+					return
+				}
+			}
+		}()
+	}
+	for i := range 2000 {
+		must(t, c.Set(t.Context(), fmt.Sprint(i%8), value))
+		must(t, c.Delete(t.Context(), fmt.Sprint((i+4)%8)))
+		if i%8 == 0 {
+			must(t, c.checkpoint())
+		}
+	}
+	stop()
+	users.Wait()
+}
+
+func durable(t *testing.T) *client {
+	t.Helper()
+	c := newClient(t)
+	c.config.FSync = true
+	return c
+}
+
+// What a queue notes when it hands an item out, or is done with it, makes no writes of the device.
+func TestNobodyWaitsForNotes(t *testing.T) {
+	c := durable(t)
+	ctx := t.Context()
+	must(t, c.Batch(ctx, storage.SetOperation("noted", nil), storage.SetOperation("item", nil)))
+	before, err := c.log.Stat()
+	must(t, err)
+	const notes = 1000
+	for range notes {
+		must(t, c.Batch(ctx, storage.SetOperation("noted", nil), storage.GetOperation("item")))
+		must(t, c.Batch(ctx, storage.SetOperation("noted", nil), storage.DeleteOperation("item")))
+	}
+	after, err := c.log.Stat()
+	must(t, err)
+	if made := after.Commits.Syncs - before.Commits.Syncs; made > notes/10 {
+		t.Fatalf("%d commits for %d notes", made, notes)
+	}
+}
+
+// All other changes are durable when they are acknowledged, and with them the notes before.
+func TestWhatIsNoNoteIsDurable(t *testing.T) {
+	c := durable(t)
+	set, remove := storage.SetOperation, storage.DeleteOperation
+	for _, batch := range [][]*storage.Operation{
+		{set("noted", nil), set("item", nil)},
+		{set("noted", nil)},
+		{set("noted", nil), set("next", nil), storage.GetOperation("item")},
+		{remove("item")},
+		{set("new", nil), remove("next")},
+	} {
+		must(t, c.Batch(t.Context(), batch...))
+		if durable, end := c.log.Durable(), c.log.Published(); durable < end {
+			t.Errorf("%d operations: durable up to %d of %d", len(batch), durable, end)
+		}
+	}
+}
+
+func TestANoteIsDurableSoon(t *testing.T) {
+	t.Parallel()
+	c := durable(t)
+	must(t, c.Batch(t.Context(), storage.SetOperation("noted", nil), storage.SetOperation("item", nil)))
+	must(t, c.Batch(t.Context(), storage.SetOperation("noted", nil), storage.GetOperation("item")))
+	reader, err := c.log.NewReader(c.places["noted"].position, vellum.OnlyDurable())
+	must(t, err)
+	for _, err := range reader.Follow(t.Context()) {
+		must(t, err)
+		return
+	}
+}

@@ -15,7 +15,8 @@ type Config struct {
 	Directory string `mapstructure:"directory"`
 	// CreateDirectory has the directory made where it is missing.
 	CreateDirectory bool `mapstructure:"create_directory"`
-	// FSync has each change survive a power cut before it is acknowledged. Otherwise it survives
+	// FSync has each change survive a power cut before it is acknowledged, but for notes of a queue
+	// on what it hands out and what is done: those do within a second. Otherwise a change survives
 	// the death of the collector.
 	FSync bool `mapstructure:"fsync"`
 	// ReserveMiB is space that is kept free for changes that add no key, such as those by which a

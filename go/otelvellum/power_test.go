@@ -34,10 +34,14 @@ func changeSome(arguments []string) error {
 	}
 	random := proving.Seeded(arguments[1])
 	for number := 1; number <= batchesRecorded; number++ {
-		if err := c.Batch(context.Background(), plan(random)...); err != nil {
+		batch := plan(random)
+		isNote := c.isNote(batch)
+		if err := c.Batch(context.Background(), batch...); err != nil {
 			return err
 		}
-		fmt.Println("ACK", number)
+		if !isNote {
+			fmt.Println("ACK", number)
+		}
 		if number%9 != 0 {
 			continue
 		}
