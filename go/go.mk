@@ -53,8 +53,8 @@ test-go-modules: lint-go ## the same, where Go is there
 	@for module in $(GO_PEERS); do cd $(CURDIR)/$$module && echo "make: $$module" && \
 	  $(GO) vet ./... && $(GO) test -count=1 $(GO_TEST) ./... || exit 1; done
 
-# The queue, the Raft store and the collector's storage, each on disks that are recorded.
-GO_CUT = go/vellumqueue go/raftvellum go/otelvellum
+# The queue, the Raft store, the collector's storage and a collector, each on disks that are recorded.
+GO_CUT = go/vellumqueue go/raftvellum go/otelvellum go/otelpeers
 powercut-go: filesystems ##* cut the power under the Go packages, CUTS=1000 times under each (root)
 	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
 	$(CARGO) build --workspace --features $(FEATURES) --quiet --bin vellum-powercut

@@ -38,12 +38,22 @@ import (
 // The test program is started again as a collector, with its configuration as its argument.
 func TestMain(m *testing.M) {
 	proving.Main(m, map[string]func([]string) error{
-		"collector": func(arguments []string) error { return runCollector(arguments[0]) },
+		"collector":   func(arguments []string) error { return runCollector(arguments[0]) },
+		proving.Work:  deliverSome,
+		proving.Check: deliverRest,
 	})
 }
 
 func runCollector(configuration string) error {
-	collector, err := otelcol.NewCollector(otelcol.CollectorSettings{
+	collector, err := newCollector(configuration)
+	if err != nil {
+		return err
+	}
+	return collector.Run(context.Background())
+}
+
+func newCollector(configuration string) (*otelcol.Collector, error) {
+	return otelcol.NewCollector(otelcol.CollectorSettings{
 		BuildInfo: component.NewDefaultBuildInfo(),
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
@@ -51,10 +61,6 @@ func runCollector(configuration string) error {
 			ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
 		}},
 	})
-	if err != nil {
-		return err
-	}
-	return collector.Run(context.Background())
 }
 
 func factories() (otelcol.Factories, error) {
@@ -77,7 +83,7 @@ exporters:
     endpoint: "%[3]s"
     tls: {insecure: true}
     retry_on_failure: {initial_interval: 10ms, max_interval: 50ms, max_elapsed_time: 0}
-    sending_queue: {storage: vellum_storage, queue_size: 100000, num_consumers: 4}
+    sending_queue: {storage: vellum_storage, queue_size: 100000, num_consumers: %[5]d}
 service:
   extensions: [vellum_storage]
   pipelines: {logs: {receivers: [otlp], exporters: [otlp_grpc]}}
@@ -102,18 +108,26 @@ func (s *sink) Export(_ context.Context, request plogotlp.ExportRequest) (
 	if s.requests++; s.requests%3 == 0 {
 		return response, status.Error(codes.Unavailable, "not now")
 	}
-	for _, resource := range request.Logs().ResourceLogs().All() {
-		for _, scope := range resource.ScopeLogs().All() {
-			for _, record := range scope.LogRecords().All() {
-				s.seen[record.Body().Str()]++
-			}
-		}
+	for _, body := range bodiesOf(request) {
+		s.seen[body]++
 	}
 	select {
 	case s.came <- struct{}{}:
 	default:
 	}
 	return response, nil
+}
+
+func bodiesOf(request plogotlp.ExportRequest) []string {
+	var bodies []string
+	for _, resource := range request.Logs().ResourceLogs().All() {
+		for _, scope := range resource.ScopeLogs().All() {
+			for _, record := range scope.LogRecords().All() {
+				bodies = append(bodies, record.Body().Str())
+			}
+		}
+	}
+	return bodies
 }
 
 func (s *sink) lacks(ids []string) int {
@@ -130,14 +144,22 @@ func (s *sink) lacks(ids []string) int {
 
 func startSink(t *testing.T) (*sink, string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
 	s := &sink{seen: map[string]int{}, came: make(chan struct{}, 1)}
-	server := grpc.NewServer()
-	plogotlp.RegisterGRPCServer(server, s)
-	go func() { _ = server.Serve(listener) }()
+	server, address, err := serve(s)
+	must(t, err)
 	t.Cleanup(server.Stop)
-	return s, listener.Addr().String()
+	return s, address
+}
+
+func serve(backend plogotlp.GRPCServer) (*grpc.Server, string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	server := grpc.NewServer()
+	plogotlp.RegisterGRPCServer(server, backend)
+	go func() { _ = server.Serve(listener) }()
+	return server, listener.Addr().String(), nil
 }
 
 func must(t testing.TB, err error) {
@@ -147,11 +169,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	if err != nil {
+		return "", err
+	}
 	defer listener.Close()
-	return listener.Addr().String()
+	return listener.Addr().String(), nil
 }
 
 func startCollector(t *testing.T, configuration string) *exec.Cmd {
@@ -168,7 +192,23 @@ func startCollector(t *testing.T, configuration string) *exec.Cmd {
 // send sends logs until ctx ends, each in a request of its own, and returns those that the collector
 // acknowledged.
 func send(ctx context.Context, address, prefix string) ([]string, error) {
-	connection, err := grpc.NewClient(address,
+	connection, err := connect(address)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close()
+	var acknowledged []string
+	for number := 0; ctx.Err() == nil; number++ {
+		id := fmt.Sprintf("%s-%d", prefix, number)
+		if sendOne(ctx, connection, id) == nil {
+			acknowledged = append(acknowledged, id)
+		}
+	}
+	return acknowledged, nil
+}
+
+func connect(address string) (*grpc.ClientConn, error) {
+	return grpc.NewClient(address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -176,34 +216,29 @@ func send(ctx context.Context, address, prefix string) ([]string, error) {
 			},
 			MinConnectTimeout: 5 * time.Second,
 		}))
-	if err != nil {
-		return nil, err
-	}
-	defer connection.Close()
-	client := plogotlp.NewGRPCClient(connection)
-	var acknowledged []string
-	for number := 0; ctx.Err() == nil; number++ {
-		logs := plog.NewLogs()
-		scope := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
-		id := fmt.Sprintf("%s-%d", prefix, number)
-		scope.LogRecords().AppendEmpty().Body().SetStr(id)
-		request := plogotlp.NewExportRequestFromLogs(logs)
-		if _, err := client.Export(ctx, request, grpc.WaitForReady(true)); err == nil {
-			acknowledged = append(acknowledged, id)
-		}
-	}
-	return acknowledged, nil
+}
+
+// sendOne sends a log, in a request of its own, when the collector is there.
+func sendOne(ctx context.Context, connection *grpc.ClientConn, body string) error {
+	logs := plog.NewLogs()
+	scope := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
+	scope.LogRecords().AppendEmpty().Body().SetStr(body)
+	request := plogotlp.NewExportRequestFromLogs(logs)
+	_, err := plogotlp.NewGRPCClient(connection).Export(ctx, request, grpc.WaitForReady(true))
+	return err
 }
 
 // A collector that is killed at any moment delivers all that it has acknowledged, after it was
 // started again.
 func TestAKilledCollectorDeliversWhatItAcknowledged(t *testing.T) {
 	backend, out := startSink(t)
-	in, directory := freeAddress(t), filepath.Join(t.TempDir(), "storage")
+	in, err := freeAddress()
+	must(t, err)
+	directory := filepath.Join(t.TempDir(), "storage")
 	random := rand.New(rand.NewPCG(1, 2))
 	var acknowledged []string
 	for round := range proving.Count(t, "VELLUM_GO_KILLS", 1, 4) {
-		text := fmt.Sprintf(configuration, directory, in, out, round%2 == 0)
+		text := fmt.Sprintf(configuration, directory, in, out, round%2 == 0, 4)
 		collector := startCollector(t, text)
 		var clients sync.WaitGroup
 		var mu sync.Mutex
@@ -233,7 +268,7 @@ func TestAKilledCollectorDeliversWhatItAcknowledged(t *testing.T) {
 		stop()
 		clients.Wait()
 	}
-	startCollector(t, fmt.Sprintf(configuration, directory, in, out, true))
+	startCollector(t, fmt.Sprintf(configuration, directory, in, out, true, 4))
 	for backend.lacks(acknowledged) > 0 {
 		select {
 		case <-backend.came:

@@ -17,7 +17,9 @@ const batchesRecorded = 200
 
 // What was acknowledged is there after a power cut, and the batch that was under way is there whole or
 // not at all.
-func TestAPowerCutLeavesWhatWasAcknowledged(t *testing.T) { proving.PowerCuts(t, 4) }
+func TestAPowerCutLeavesWhatWasAcknowledged(t *testing.T) {
+	proving.PowerCuts(t, 4, proving.Nested)
+}
 
 func openDurable(path string) (*client, error) {
 	config := defaultConfig()

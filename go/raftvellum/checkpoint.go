@@ -196,6 +196,10 @@ func (s *Store) dropTrimmed() error {
 	for len(s.entries.blocks) > 0 {
 		block := s.entries.blocks[0]
 		if block.positions == nil {
+			oldest, err := s.readBlock(block, 1)
+			if err == nil && len(oldest) > block.skip && oldest[block.skip] >= begin {
+				return nil
+			}
 			if err := s.loadBlock(block); err != nil {
 				return err
 			}

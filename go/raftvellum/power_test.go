@@ -20,7 +20,9 @@ var termKey = []byte("term")
 
 // What was acknowledged is there after a power cut, and the change that was under way is there whole or
 // not at all.
-func TestAPowerCutLeavesWhatWasAcknowledged(t *testing.T) { proving.PowerCuts(t, 8) }
+func TestAPowerCutLeavesWhatWasAcknowledged(t *testing.T) {
+	proving.PowerCuts(t, 8, proving.Nested)
+}
 
 // changeSome changes a store as the seed says, and says which changes are done.
 func changeSome(arguments []string) error {

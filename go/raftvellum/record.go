@@ -131,13 +131,14 @@ func encodeBlock(positions []vellum.LSN) []byte {
 	return record
 }
 
-func decodeBlock(record []byte) ([]vellum.LSN, error) {
+// decodeBlock returns the first `count` positions of a block, or fewer where it has no more.
+func decodeBlock(record []byte, count int) ([]vellum.LSN, error) {
 	if len(record) == 0 || record[0] != kindBlock {
 		return nil, errNotARecord
 	}
-	var positions []vellum.LSN
+	positions := make([]vellum.LSN, 0, min(count, len(record)))
 	var last uint64
-	for rest := record[1:]; len(rest) > 0; {
+	for rest := record[1:]; len(rest) > 0 && len(positions) < count; {
 		difference, size := binary.Uvarint(rest)
 		if size <= 0 {
 			return nil, errNotARecord

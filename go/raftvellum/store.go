@@ -207,15 +207,22 @@ func (s *Store) load(at uint64) (vellum.LSN, error) {
 }
 
 func (s *Store) loadBlock(b *block) error {
-	record, err := s.log.ReadAt(b.stored, nil)
-	if err != nil {
-		return fmt.Errorf("raftvellum: reading the index of entries from %d on: %w", b.first, err)
-	}
-	positions, err := decodeBlock(record)
+	positions, err := s.readBlock(b, b.count)
 	if err != nil {
 		return err
 	}
 	return s.entries.setPositions(b, positions)
+}
+
+// readBlock reads the positions of the first entries of a block, and of those that were before them.
+func (s *Store) readBlock(b *block, count int) ([]vellum.LSN, error) {
+	// Most are no longer than this, and are read once.
+	buffer := make([]byte, 0, 1+4*blockEntries)
+	record, err := s.log.ReadAt(b.stored, buffer)
+	if err != nil {
+		return nil, fmt.Errorf("raftvellum: reading the index of entries from %d on: %w", b.first, err)
+	}
+	return decodeBlock(record, b.skip+count)
 }
 
 // StoreLog stores an entry.

@@ -23,7 +23,9 @@ const (
 )
 
 // After a power cut exactly those messages come again that were put and not acknowledged.
-func TestAPowerCutLeavesWhatWasNotAcknowledged(t *testing.T) { proving.PowerCuts(t, 8) }
+func TestAPowerCutLeavesWhatWasNotAcknowledged(t *testing.T) {
+	proving.PowerCuts(t, 8, proving.Nested)
+}
 
 // openForCuts opens a queue whose files are short, so that some of them go.
 func openForCuts(path string) (*Queue, error) {

@@ -17,6 +17,9 @@ const (
 	Check = "power-check"
 )
 
+// Nested has the power cut during each Check too.
+const Nested = "--nested"
+
 // How many cuts of one recording there are at most.
 const cutsOfRecording = 100
 
@@ -30,8 +33,8 @@ const machineCannot = 77
 // project serves: VELLUM_POWERCUT is where that is. It fails where Check misses something.
 //
 // VELLUM_GO_CUTS is how many cuts there are. Without it there are a few; with -short so many, on ext4
-// alone.
-func PowerCuts(t *testing.T, short int) {
+// alone. Options are further ones for the recorder, such as Nested.
+func PowerCuts(t *testing.T, short int, options ...string) {
 	t.Helper()
 	recorder := os.Getenv("VELLUM_POWERCUT")
 	if recorder == "" {
@@ -45,20 +48,23 @@ func PowerCuts(t *testing.T, short int) {
 	ofRecording := min(cutsOfRecording, (all+len(filesystems)-1)/len(filesystems))
 	for round := 0; all > 0; round++ {
 		cuts := min(all, ofRecording)
-		cutPower(t, recorder, filesystems[round%len(filesystems)], round, cuts)
+		cutPower(t, recorder, filesystems[round%len(filesystems)], round, cuts, options)
 		all -= cuts
 	}
 }
 
 // cutPower makes a recording on a filesystem, and cuts the power as often as that is said.
-func cutPower(t *testing.T, recorder, filesystem string, seed, cuts int) {
+func cutPower(
+	t *testing.T, recorder, filesystem string, seed, cuts int, options []string,
+) {
 	t.Helper()
 	role := func(role string) string {
 		return fmt.Sprintf("%s=%s '%s' {dir} %d", roleVariable, role, program(t), seed)
 	}
 	count := strconv.Itoa(cuts)
-	child := exec.Command(recorder, "--work", role(Work), "--check", role(Check), "--fs", filesystem,
-		"--points", count, "--at-least", count, "--nested", "--timeout", "120", "--size", diskMiB)
+	arguments := append([]string{"--work", role(Work), "--check", role(Check), "--fs", filesystem,
+		"--points", count, "--at-least", count, "--timeout", "120", "--size", diskMiB}, options...)
+	child := exec.Command(recorder, arguments...)
 	var complaints strings.Builder
 	child.Stderr = &complaints
 	output, err := child.Output()
