@@ -26,8 +26,8 @@ help-all: ##* list all targets
 
 ##@ Build and try
 
-build: tools ##* build the command, target/release/vellum
-	$(CARGO) build --release --bin vellum
+build: tools ##* build the commands, target/release/vellum*
+	$(CARGO) build --release --bin vellum --bin vellum-doctor
 
 demo: build ##* four processes append to one log, one is killed, every record is checked; ten seconds
 	$(BUILT)/vellum demo

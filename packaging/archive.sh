@@ -8,7 +8,8 @@ rm -rf "$root" && mkdir -p "$root" "$DIST"
 
 packaging/tree.sh "$arch" musl "$root" "" /lib
 install -D -m 644 -t "$root/share/doc/vellum" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
-install -D -m 644 -t "$root/share/doc/vellum/examples" crates/vellum-capi/examples/*.c
+install -D -m 644 -t "$root/share/doc/vellum/examples" crates/vellum-capi/examples/*.c \
+  packaging/vellum-doctor.service packaging/doctor-job.yaml
 sed -i 's|^prefix=.*|prefix=${pcfiledir}/../..|' "$root/lib/pkgconfig/vellum.pc"
 
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$STAGE" -c "$name" |
@@ -16,6 +17,4 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH
 for command in $COMMANDS; do
   install -m 755 "$root/bin/${command%%:*}" "$DIST/${command%%:*}-$VERSION-linux-$arch"
 done
-# The doctor alone fits a container of one file. `vellum doctor` is the same, with a man page.
-install -m 755 "$TARGET/$arch-unknown-linux-musl/release/vellum-doctor" "$DIST/vellum-doctor-$VERSION-linux-$arch"
 say "made $name.tar.gz"

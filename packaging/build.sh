@@ -13,9 +13,6 @@ for command in $COMMANDS; do
   done
 done
 
-say "building vellum-doctor for $musl"
-"$CARGO" zigbuild --release --quiet --locked --package vellum-doctor --bin vellum-doctor --target "$musl"
-
 say "building the C library for $gnu.$GLIBC"
 library=(--release --quiet --locked --package vellum-capi --lib --features zstd,gzip --target "$gnu.$GLIBC")
 cargo-zigbuild rustc "${library[@]}" --crate-type cdylib -- -C link-arg=-Wl,-soname,libvellum.so.0

@@ -66,13 +66,18 @@ check_contents() {
   say "no package names this machine, and $libraries libraries have no debug information"
 }
 
-check_doctor() { # one file, for a container of one file
+check_doctor() { # one file, for a container of one file, which has /proc and /dev/null all the same
   local file=$DIST/vellum-doctor-$VERSION-linux-$HOST bytes
   bytes=$(stat -c %s "$file")
   [ "$bytes" -le 5000000 ] || { echo "dist-check: vellum-doctor has $bytes bytes, and 5000000 are allowed" >&2; exit 1; }
   in_root '
-    mkdir -p /tmp/doctor/dev /tmp/doctor/data && cp /dist/vellum-doctor-*-linux-'"$HOST"' /tmp/doctor/vellum-doctor
-    chroot /tmp/doctor /vellum-doctor --version'
+    mkdir -p /tmp/doctor/dev /tmp/doctor/data /tmp/doctor/proc && mount -t proc none /tmp/doctor/proc
+    mknod -m 666 /tmp/doctor/dev/null c 1 3
+    cp /dist/vellum-doctor-*-linux-'"$HOST"' /tmp/doctor/vellum-doctor
+    chroot /tmp/doctor /vellum-doctor --version
+    chroot /tmp/doctor /vellum-doctor --for etcd --seconds 1 --accept memory --json /data/told.json /data || [ $? -ge 5 ]
+    grep -q "\"etcd\"" /tmp/doctor/data/told.json
+    chroot /tmp/doctor /vellum-doctor man /data/man && test -e /tmp/doctor/data/man/vellum-doctor.1'
   say "vellum-doctor has $bytes bytes, and works alone"
 }
 
@@ -94,6 +99,8 @@ check_deb() {
     sh /check/command.sh vellum
     sh /check/ship.sh vellum
     test -e /usr/share/man/man1/vellum.1.gz && test -e /usr/share/bash-completion/completions/vellum
+    vellum-doctor --version && grep -q "^ExecStart=/usr/bin/vellum-doctor " /usr/share/doc/vellum/examples/vellum-doctor.service
+    test -e /usr/share/man/man1/vellum-doctor.1.gz && test -e /usr/share/bash-completion/completions/vellum-doctor
     test -e /usr/share/man/man1/vellum-ship-trim.1.gz && test -e /usr/share/bash-completion/completions/vellum-ship
     cd /tmp && gcc /check/library.c $(pkg-config --cflags --libs vellum) -o shared && ./shared
     gcc /check/library.c $(pkg-config --static --cflags --libs vellum | sed s/-lvellum/-l:libvellum.a/) -o static && ./static

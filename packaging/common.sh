@@ -13,8 +13,9 @@ GLIBC=2.17
 
 # Who answers for the packages: who builds them says so.
 MAINTAINER=${MAINTAINER:-The Vellum authors <vellum@localhost>}
-# Commands to ship, as NAME:MANIFEST. One more is one more word here. The pages of the first come first.
-COMMANDS=${COMMANDS:-vellum:Cargo.toml vellum-ship:crates/vellum-ship/Cargo.toml}
+# Commands to ship, as NAME:MANIFEST. One more is one more word here. Where two have a page of one name, that of
+# the later one is taken: `vellum doctor` and vellum-doctor are the same.
+COMMANDS=${COMMANDS:-vellum-doctor:crates/vellum-doctor/Cargo.toml vellum:Cargo.toml vellum-ship:crates/vellum-ship/Cargo.toml}
 ARCHITECTURES=${ARCHITECTURES:-x86_64 aarch64}
 
 export PATH=$TARGET/venv-dist/bin:$TARGET/tools/bin:$PATH CARGO_TARGET_DIR=$TARGET

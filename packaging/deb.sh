@@ -48,4 +48,5 @@ take libvellum-dev usr/include "$lib"
 install -D -m 644 -t "$whole/libvellum-dev/usr/share/doc/libvellum-dev/examples" crates/vellum-capi/examples/*.c
 take vellum usr
 rmdir "$whole/vellum/usr/lib"
+install -D -m 644 -t "$whole/vellum/usr/share/doc/vellum/examples" packaging/vellum-doctor.service packaging/doctor-job.yaml
 for package in libvellum0 libvellum-dev vellum; do finish "$package"; done

@@ -9,6 +9,8 @@ BIN = $(PREFIX)/bin
 SHARE = $(PREFIX)/share
 # What `make ship` has built.
 SHIP_BUILT = $(TARGET)/ship/release/vellum-ship
+# What `make build` has built: its pages go below those of `vellum doctor`, which are the same.
+DOCTOR_BUILT = $(BUILT)/vellum-doctor
 COMPLETIONS = $(addprefix $(DESTDIR)$(SHARE)/,bash-completion/completions/$(1) zsh/site-functions/_$(1) \
   fish/vendor_completions.d/$(1).fish)
 
@@ -22,7 +24,8 @@ define install-command
 	$(1) completions fish >$(word 3,$(call COMPLETIONS,$(2)))
 endef
 
-install: build install-c ##* the command, man pages, completions and the C library, into PREFIX=/usr/local
+install: build install-c ##* the commands, man pages, completions and the C library, into PREFIX=/usr/local
+	$(if $(wildcard $(DOCTOR_BUILT)),$(call install-command,$(DOCTOR_BUILT),vellum-doctor))
 	$(call install-command,$(BUILT)/vellum,vellum)
 	$(if $(wildcard $(SHIP_BUILT)),$(call install-command,$(SHIP_BUILT),vellum-ship),\
 	  @echo "install: without vellum-ship: build it by \`make ship\` (five minutes), and install once more")
@@ -30,10 +33,10 @@ install: build install-c ##* the command, man pages, completions and the C libra
 # The commands that are installed know their own man pages, whichever version they are. With the DEBUGDIR of the
 # installation the debug files go too.
 uninstall: uninstall-c ##* take away what `make install` installed, with the same PREFIX, and nothing else
-	@for command in $(addprefix $(DESTDIR)$(BIN)/,vellum vellum-ship); do \
+	@for command in $(addprefix $(DESTDIR)$(BIN)/,vellum vellum-doctor vellum-ship); do \
 	  [ -x $$command ] && pages=$$(mktemp -d) || continue; $$command man "$$pages"; \
 	  for page in "$$pages"/*; do rm -f "$(DESTDIR)$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; done
-	rm -f $(foreach command,vellum vellum-ship,$(DESTDIR)$(BIN)/$(command) $(call COMPLETIONS,$(command)) \
+	rm -f $(foreach command,vellum vellum-doctor vellum-ship,$(DESTDIR)$(BIN)/$(command) $(call COMPLETIONS,$(command)) \
 	  $(if $(DEBUGDIR),$(call debug_file,$(BIN)/$(command))))
 
 # A wheel for this machine's C library and every Python from 3.10 on, with the command in it.

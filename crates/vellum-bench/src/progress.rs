@@ -14,6 +14,11 @@ pub enum Event<'a> {
         /// What it is.
         what: &'a str,
     },
+    /// The step that was begun last was as long as so many more.
+    Passed {
+        /// How many.
+        steps: u64,
+    },
     /// So many of the steps that were announced will not follow.
     Omitted {
         /// How many.

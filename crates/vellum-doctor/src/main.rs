@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use vellum_command::help::{self, Shell};
 use vellum_command::outcome::{self, Outcome, Result};
 use vellum_command::{signals, stdio};
 use vellum_doctor::DoctorArgs;
@@ -16,6 +18,25 @@ use vellum_doctor::scratch::{self, INTERNAL, KeeperArgs};
 struct CommandLine {
     #[command(flatten)]
     doctor: DoctorArgs,
+}
+
+/// Words that come first and are no directory: `./man` is one.
+const WORDS: [&str; 2] = ["man", "completions"];
+
+/// What packages are made with.
+#[derive(Debug, Parser)]
+#[command(name = "vellum-doctor")]
+struct Pages {
+    #[command(subcommand)]
+    command: PagesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PagesCommand {
+    /// Print the man page, or write one for each command to a directory
+    Man { dir: Option<PathBuf> },
+    /// Print a completion script for a shell
+    Completions { shell: Shell },
 }
 
 /// The command line of a process that this program starts for itself.
@@ -36,9 +57,25 @@ fn main() -> ExitCode {
         let InternalCommand::Keeper(args) = internal.command;
         return ended(scratch::keep(&args));
     }
+    if std::env::args_os().nth(1).is_some_and(|word| WORDS.iter().any(|known| word == *known)) {
+        return match Pages::try_parse() {
+            Ok(pages) => ended(written(pages.command)),
+            Err(error) => stdio::answer(&error),
+        };
+    }
     match CommandLine::try_parse() {
         Ok(line) => ended(run(&line.doctor)),
         Err(error) => stdio::answer(&error),
+    }
+}
+
+fn written(pages: PagesCommand) -> Result<Outcome> {
+    match pages {
+        PagesCommand::Man { dir: Some(dir) } => help::write_man(CommandLine::command(), &dir),
+        PagesCommand::Man { dir: None } => help::print_man(CommandLine::command()),
+        PagesCommand::Completions { shell } => {
+            help::print_completions(CommandLine::command(), shell)
+        }
     }
 }
 

@@ -69,6 +69,7 @@ impl Progress for BenchBar {
         }
         match event {
             Event::Measuring { what } => self.begin(what),
+            Event::Passed { steps } => self.begun = (self.begun + steps).min(self.steps),
             Event::Omitted { steps } => {
                 self.steps = self.steps.saturating_sub(*steps);
                 if let (Some(bar), None) = (&self.bar, &self.share) {
@@ -183,6 +184,18 @@ mod tests {
         assert_eq!(told(100, 40), "50 % after 100 s, about 100 s left: ");
         assert_eq!(told(600, 60), "75 % after 10 minutes, about 3 minutes left: ");
         assert_eq!(told(61, 0), "0 % after 61 s: ");
+    }
+
+    #[test]
+    fn a_step_that_is_as_long_as_several_counts_for_them() {
+        let bar = ProgressBar::hidden();
+        let (share, last_line) = (None, Duration::ZERO);
+        let mut shown = BenchBar { bar: Some(bar.clone()), share, steps: 0, begun: 0, last_line };
+        shown.event(&Event::Started { steps: 10 });
+        shown.event(&Event::Measuring { what: "warm-up" });
+        shown.event(&Event::Passed { steps: 5 });
+        shown.event(&Event::Measuring { what: "etcd" });
+        assert_eq!(bar.position(), 6);
     }
 
     #[test]

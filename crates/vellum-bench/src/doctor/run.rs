@@ -76,7 +76,8 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     let schedule = Schedule::of(config.time, names.len() as u32);
     let patients = admitted(config, home.path())?;
     let mut ward = Ward { patients, schedule, disks, begun: Instant::now(), others: Vec::new() };
-    let steps = names.len() as u64 * u64::from(schedule.rounds + 1) + 1;
+    let turns = u64::from(schedule.rounds) + schedule.warm_up_slices();
+    let steps = names.len() as u64 * turns + 1;
     progress.event(&Event::Started { steps });
     let rounds = ward.rounds(progress);
     let interruption =
@@ -219,6 +220,7 @@ impl Ward<'_> {
             }
             if round == 0 {
                 patient.warm_up(warm_up, tick / EARLY_TICKS, self.begun);
+                progress.event(&Event::Passed { steps: self.schedule.warm_up_slices() - 1 });
             } else {
                 self.others.push(others(&self.disks, pause));
                 patient.turn(slice, tick, self.begun);

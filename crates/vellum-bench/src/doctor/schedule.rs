@@ -47,6 +47,14 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// How many slices a warm-up takes: a bar that counts it as one tells too much time to be left.
+    pub(super) fn warm_up_slices(&self) -> u64 {
+        let slices = self.warm_up.as_secs_f64() / self.slice.as_secs_f64();
+        (slices.round() as u64).max(1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +68,8 @@ mod tests {
             let all = (writing + schedule.warm_up + schedule.pause) * programs;
             assert!(all < Duration::from_secs(seconds), "{schedule:?}");
         }
+        let ten_minutes = Schedule::of(Duration::from_secs(600), 2);
+        assert_eq!((ten_minutes.rounds, ten_minutes.warm_up_slices()), (42, 6));
         let minute = Schedule::of(Duration::from_secs(60), 1);
         assert_eq!((minute.tick.as_secs(), minute.rounds), (1, 9));
     }

@@ -16,7 +16,8 @@ fn make(target: &str, root: &Path, ship: &Path) -> String {
     make.args(["-o", "build", "-o", "install-c", "-o", "uninstall-c", "PREFIX=/usr"]);
     make.arg(format!("BUILT={}", Path::new(PROGRAM).parent().unwrap().display()));
     make.arg(format!("DESTDIR={}", root.display()));
-    make.arg(format!("SHIP_BUILT={}", ship.display()));
+    // Another program that knows its man pages stands in for these.
+    make.arg(format!("SHIP_BUILT={}", ship.display())).arg(format!("DOCTOR_BUILT={PROGRAM}"));
     for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
         make.env_remove(inherited);
     }
@@ -37,12 +38,14 @@ fn the_program_that_ships_is_installed_where_it_was_built() {
     }
     let place = Place::new();
     let root = place.dir().join("root");
-    let its_files = [
-        "bin/vellum-ship",
-        "share/bash-completion/completions/vellum-ship",
-        "share/zsh/site-functions/_vellum-ship",
-        "share/fish/vendor_completions.d/vellum-ship.fish",
-    ];
+    let files_of = |command: &str| {
+        [
+            format!("bin/{command}"),
+            format!("share/bash-completion/completions/{command}"),
+            format!("share/zsh/site-functions/_{command}"),
+            format!("share/fish/vendor_completions.d/{command}.fish"),
+        ]
+    };
 
     let said = make("install", &root, Path::new("/nowhere"));
     assert!(
@@ -53,10 +56,11 @@ fn the_program_that_ships_is_installed_where_it_was_built() {
     assert!(root.join("usr/bin/vellum").exists() && !root.join("usr/bin/vellum-ship").exists());
     assert!(root.join("usr/share/man/man1/vellum-append.1").exists());
 
-    // Another program that knows its man pages stands in for it.
     assert_eq!(make("install", &root, Path::new(PROGRAM)), "");
     let usr = root.join("usr");
-    assert!(its_files.iter().all(|name| usr.join(name).exists()), "{:?}", files_below(&usr));
+    for file in files_of("vellum-ship").iter().chain(&files_of("vellum-doctor")) {
+        assert!(usr.join(file).exists(), "{file}: {:?}", files_below(&usr));
+    }
     make("uninstall", &root, Path::new(PROGRAM));
     assert!(files_below(&root).is_empty(), "{:?}", files_below(&root));
 }

@@ -2,6 +2,7 @@
 //! times.
 
 mod disks;
+mod help;
 mod interrupt;
 mod iocost;
 mod lies;

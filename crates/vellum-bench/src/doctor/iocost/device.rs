@@ -25,7 +25,7 @@ impl Device {
         let mount = found.filesystem.as_ref().map(|it| it.mount_point.display().to_string());
         let filesystem = match mount {
             Some(mount) => format!("{} on {mount}", found.kind()),
-            None => found.kind().to_owned(),
+            None => "this directory".to_owned(),
         };
         let first = found.disks.iter().find_map(|disk| Some((disk, disk.number.clone()?)));
         let Some((disk, number)) = first else {

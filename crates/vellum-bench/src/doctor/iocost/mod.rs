@@ -80,6 +80,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<String> {
     progress.event(&Event::Started { steps: u64::from(PARTS) });
     progress.event(&Event::Measuring { what: "making a file" });
     let mut trial = Trial::new(config, home.path(), progress)?;
+    trial.progress.event(&Event::Passed { steps: u64::from(PARTS / MAKING_SHARE) - 1 });
     let figures = trial.figures()?;
     progress.event(&Event::Finished);
     home.close().context(|| "remove the directory of the run")?;

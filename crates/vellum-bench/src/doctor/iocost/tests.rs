@@ -165,6 +165,8 @@ fn a_filesystem_without_a_block_device_is_refused_by_name() {
     let error = found(&[], &[]).unwrap_err();
     let said = "tmpfs on /data has no block device";
     assert!(error.to_string().starts_with(said), "{error}");
+    let nowhere = Device::of(&Surroundings::default(), Path::new("/nonexistent")).unwrap_err();
+    assert!(nowhere.to_string().starts_with("this directory has no block device"), "{nowhere}");
 }
 
 #[test]
