@@ -367,7 +367,11 @@ func TestAReaderIsClosedWhileItLooks(t *testing.T) {
 			_, _ = log.Append(background, []byte("a record"))
 		}
 	}()
-	for range 200 {
+	readers := 200
+	if testing.Short() {
+		readers = 40
+	}
+	for range readers {
 		reader, err := log.NewReader(log.Published())
 		must(t, err)
 		first, ended := make(chan struct{}), make(chan error, 1)

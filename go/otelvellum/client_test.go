@@ -457,7 +457,11 @@ func TestAValueIsReadWhileItsPlaceIsGivenBack(t *testing.T) {
 			}
 		}()
 	}
-	for i := range 2000 {
+	changes := 3000
+	if testing.Short() {
+		changes = 500
+	}
+	for i := range changes {
 		must(t, c.Set(t.Context(), fmt.Sprint(i%8), value))
 		must(t, c.Delete(t.Context(), fmt.Sprint((i+4)%8)))
 		if i%8 == 0 {
@@ -522,5 +526,24 @@ func TestANoteIsDurableSoon(t *testing.T) {
 	for _, err := range reader.Follow(t.Context()) {
 		must(t, err)
 		return
+	}
+}
+
+func TestAStorageIsClosedThriceAtOnce(t *testing.T) {
+	c := newClient(t)
+	for range 20 {
+		must(t, c.Set(t.Context(), "key", nil))
+		var all sync.WaitGroup
+		for range 3 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		all.Wait()
+		c = reopen(t, c)
 	}
 }

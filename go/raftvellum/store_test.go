@@ -384,7 +384,11 @@ func TestManyReadWhileOneWritesAndDeletes(t *testing.T) {
 			}
 		}()
 	}
-	for first := uint64(1); first < 3000; first += 10 {
+	end := uint64(3000)
+	if testing.Short() {
+		end = 600
+	}
+	for first := uint64(1); first < end; first += 10 {
 		must(t, store.StoreLogs(entries(first, first+9)))
 		if first%100 == 1 && first > 200 {
 			must(t, store.DeleteRange(1, first-200))
@@ -447,4 +451,108 @@ func TestCallersShareCommits(t *testing.T) {
 	}
 	callers.Wait()
 	check(t, store, entries(1, next-1)...)
+}
+
+// What was acknowledged is there at once, while the term is stored and checkpoints are made.
+func TestWhatIsStoredIsFoundAtOnce(t *testing.T) {
+	store := newStore(t)
+	var all, writers sync.WaitGroup
+	stop := make(chan struct{})
+	forever := func(do func(number uint64) error) {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for number := uint64(1); ; number++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := do(number); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	for range 2 {
+		forever(func(uint64) error { return findLast(store) })
+	}
+	forever(func(number uint64) error { return store.SetUint64([]byte("term"), number) })
+	forever(func(uint64) error { return store.checkpoint() })
+	var turn sync.Mutex
+	next, each := uint64(1), 200
+	if testing.Short() {
+		each = 30
+	}
+	for range 4 {
+		writers.Add(1)
+		go func() {
+			defer writers.Done()
+			for range each {
+				turn.Lock()
+				first := next
+				next += 3
+				err := store.StoreLogs(entries(first, first+2))
+				turn.Unlock()
+				for index := first; index < first+3 && err == nil; index++ {
+					err = findEntry(store, index)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	writers.Wait()
+	close(stop)
+	all.Wait()
+}
+
+func findEntry(store *Store, index uint64) error {
+	var got raft.Log
+	if err := store.GetLog(index, &got); err != nil {
+		return fmt.Errorf("entry %d: %w", index, err)
+	}
+	if !sameEntry(&got, entry(index)) {
+		return fmt.Errorf("entry %d: %+v", index, got)
+	}
+	return nil
+}
+
+func findLast(store *Store) error {
+	last, err := store.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	return findEntry(store, last)
+}
+
+func TestAStoreIsClosedThriceAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	for range 20 {
+		store, err := Open(path)
+		must(t, err)
+		must(t, store.SetUint64([]byte("term"), 1))
+		var all sync.WaitGroup
+		for range 3 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+				// Whoever has closed it may open it.
+				again, err := Open(path)
+				if err == nil {
+					err = again.Close()
+				}
+				if err != nil && !errors.Is(err, vellum.ErrInUse) {
+					t.Error(err)
+				}
+			}()
+		}
+		all.Wait()
+	}
 }

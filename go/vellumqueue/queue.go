@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vellum"
+	"vellum/internal/lookup"
 )
 
 // ErrFull is returned by [Queue.Put] where the queue has [MaxBytes] and is to [Fail].
@@ -35,13 +36,9 @@ const recordBytes = 40
 // fullPause is how often a full disk is tried again.
 const fullPause = 50 * time.Millisecond
 
-// A message that lies behind a record which is still being written is looked for again after
-// unseenPause, up to unseenLooks times before there is said to be none: the record may be one of the
-// log itself, where nobody tells when it is done, and on a dead device it never is.
-const (
-	unseenPause = 100 * time.Microsecond
-	unseenLooks = 100
-)
+// unseenPause is how often Get looks for a message that lies behind a record which cannot be finished,
+// as on a dead device.
+const unseenPause = 10 * time.Millisecond
 
 // Queue is an open queue. Any number of goroutines may use it at once. One process has it open at a
 // time.
@@ -62,6 +59,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	flight  flight
+	newest  vellum.LSN // of the messages that were put here
 	end     vellum.LSN // behind the last record that was appended here
 	claimed uint64     // bytes of messages that are on their way into the log
 	saved   savedAt
@@ -235,6 +233,7 @@ func (q *Queue) put(ctx context.Context, need uint64, count int, add func() (vel
 			if err == nil {
 				q.mu.Lock()
 				q.stats.Len += uint64(count)
+				q.newest = max(q.newest, lsn)
 				q.mu.Unlock()
 			}
 			return lsn, err
@@ -356,7 +355,7 @@ func (q *Queue) Get(ctx context.Context) (*Message, error) {
 		}
 		var again <-chan time.Time
 		if q.mayRead() && q.hasUnseen() {
-			again = time.After(unseenLooks * unseenPause)
+			again = time.After(unseenPause)
 		}
 		select {
 		case <-q.wake:
@@ -483,22 +482,31 @@ func (q *Queue) expire(lsn vellum.LSN, lease uint64) {
 func (q *Queue) next() (*Message, error) {
 	q.front.Lock()
 	defer q.front.Unlock()
-	for looks := 0; ; {
+	for hasWaited := false; ; {
 		if q.isClosed() {
 			return nil, vellum.ErrClosed
 		} else if !q.mayRead() {
 			return nil, ErrEmpty
 		}
 		message, err := q.read()
-		if err == io.EOF && looks < unseenLooks && q.hasUnseen() {
-			looks++
-			time.Sleep(unseenPause)
-		} else if err == io.EOF {
-			return nil, ErrEmpty
+		if err == io.EOF {
+			// It may lie behind a record that is being written, such as one of the log itself.
+			if hasWaited || !q.hasUnseen() || q.waitForNewest() != nil {
+				return nil, ErrEmpty
+			}
+			hasWaited = true
 		} else if message != nil || err != nil {
 			return message, err
 		}
 	}
+}
+
+// waitForNewest waits until the newest message can be read.
+func (q *Queue) waitForNewest() error {
+	q.mu.Lock()
+	newest := q.newest
+	q.mu.Unlock()
+	return lookup.WaitFor(q.log, newest)
 }
 
 func (q *Queue) isClosed() bool {

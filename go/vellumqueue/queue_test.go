@@ -677,3 +677,66 @@ func TestExactlyWhatWasNotAcknowledgedComesAgainAfterKills(t *testing.T) {
 	}
 	t.Log(len(all.put), "put,", len(all.acked), "acknowledged,", len(left), "left")
 }
+
+// What was put is given out at once, while others put, acknowledge, and have the log write records of
+// its own.
+func TestWhatIsPutIsGivenOutAtOnce(t *testing.T) {
+	for _, options := range [][]Option{{PutAtOnce(), AckAtOnce()}, nil} {
+		q := open(t, filepath.Join(t.TempDir(), "queue"), options...)
+		ctx, stop := context.WithCancel(background)
+		var all, users sync.WaitGroup
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for ctx.Err() == nil {
+				if _, err := q.log.Sync(background); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		for range 8 {
+			users.Add(1)
+			go func() {
+				defer users.Done()
+				for range 300 {
+					// Each has put one more than it has got.
+					err := q.Put(background, make([]byte, 100))
+					var m *Message
+					if err == nil {
+						m, err = q.TryGet()
+					}
+					if err == nil {
+						err = m.Ack(background)
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}()
+		}
+		users.Wait()
+		stop()
+		all.Wait()
+		want(t, q.Stats().Len, 0)
+	}
+}
+
+func TestAQueueIsClosedThriceAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "queue")
+	for range 20 {
+		q := open(t, path)
+		put(t, q, "message")
+		var all sync.WaitGroup
+		for range 3 {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if err := q.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		all.Wait()
+	}
+}

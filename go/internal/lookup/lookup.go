@@ -47,7 +47,7 @@ func New(log *vellum.Log) *Lookup {
 func (l *Lookup) Read(at vellum.LSN) ([]byte, error) {
 	record, err := l.tryRead(at)
 	if err == io.EOF || errors.Is(err, vellum.ErrOutOfRange) {
-		if err := l.waitFor(at); err != nil {
+		if err := WaitFor(l.log, at); err != nil {
 			return nil, err
 		}
 		return l.tryRead(at)
@@ -55,16 +55,16 @@ func (l *Lookup) Read(at vellum.LSN) ([]byte, error) {
 	return record, err
 }
 
-// waitFor waits until a record can be read that was appended.
-func (l *Lookup) waitFor(at vellum.LSN) error {
+// WaitFor waits until a record can be read that was appended to a log.
+func WaitFor(log *vellum.Log, at vellum.LSN) error {
 	for range waitsMax {
-		if at < l.log.Published() || at >= l.log.Tail() {
+		if at < log.Published() || at >= log.Tail() {
 			return nil
 		}
 		time.Sleep(pause)
 	}
 	// What was left unfinished is filled, or there is a reason why it cannot be.
-	return l.log.Commit(context.Background(), at)
+	return log.Commit(context.Background(), at)
 }
 
 func (l *Lookup) tryRead(at vellum.LSN) ([]byte, error) {
