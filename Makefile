@@ -13,7 +13,7 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test lint test-python \
+.PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test test-workspace test-beside lint test-python \
   openraft model model-long orders mutants killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
 
 # A target is listed by the text behind its `##`, with `##*` among those of every day; a group by `##@`.
@@ -80,19 +80,28 @@ quick: tools lint-tools ##* what to run before each commit, in three minutes: li
 	$(CARGO) test -p vellum-docs --quiet
 	$(CARGO) test -p vellum -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
 
+# What has workspaces or flags of its own is built and tested while the tests of this one wait.
 test: tools packages filesystems extras lint fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut, Python and Go tests
+	+@MAKE="$(MAKE)" packaging/beside.sh $(TARGET)/test-beside.log test-workspace test-beside
+
+test-workspace:
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
-	$(MAKE) --no-print-directory openraft
-	$(MAKE) --no-print-directory test-ship
 	$(MAKE) --no-print-directory test-go GO_TEST=-short
-	$(MAKE) --no-print-directory model
 	$(MAKE) --no-print-directory powercut-sample
+
+test-beside:
+	$(MAKE) --no-print-directory test-ship
+	$(MAKE) --no-print-directory openraft
+	$(MAKE) --no-print-directory model
+
+# The programs as `cargo test` has them in this workspace, so that `test` builds none of them twice.
+PROGRAMS = $(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
 
 # The package as users get it, but unoptimized; its types against itself, then its behaviour.
 test-python: tools $(VENV)/installed ## the tests of the Python package
 	rm -rf $(TARGET)/wheels-dev
-	$(CARGO) build --quiet --bin vellum
+	$(PROGRAMS)
 	CARGO=$(CARGO) packaging/with-command.sh $(TARGET)/debug/vellum $(VENV)/bin/maturin build --profile dev --quiet \
 	  --manifest-path $(PYTHON_CRATE)/Cargo.toml --out $(TARGET)/wheels-dev
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(TARGET)/wheels-dev/*.whl
@@ -105,14 +114,15 @@ openraft: tools ## openraft's own test suite on the Raft log of `examples/raft_l
 	$(CARGO) test --manifest-path crates/vellum-openraft/Cargo.toml --target-dir $(TARGET)/openraft --locked --quiet
 
 # The protocol's own code under two model checkers.
-WEAK = RUSTFLAGS="--cfg loom" $(CARGO) test --release -p vellum --lib --target-dir target/weak
+MODEL = RUSTFLAGS="--cfg shuttle" $(CARGO) test --profile model -p vellum --lib --target-dir target/model model
+WEAK = RUSTFLAGS="--cfg loom" $(CARGO) test --profile model -p vellum --lib --target-dir target/weak weak::
 model: ##* the protocol under two model checkers: death at any step, and weak memory
-	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model
-	$(WEAK) weak::
+	$(MODEL)
+	$(WEAK)
 
 model-long: ## the same with the models that take minutes
-	RUSTFLAGS="--cfg shuttle" $(CARGO) test --release -p vellum --lib --target-dir target/model model -- --include-ignored
-	$(WEAK) weak:: -- --include-ignored
+	$(MODEL) -- --include-ignored
+	$(WEAK) -- --include-ignored
 
 orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/orders.md)
 	$(PYTHON) crates/vellum/tests/orders/weaken.py
@@ -146,10 +156,9 @@ powercut: tools filesystems ##* cut the power at any write on ext4, XFS and btrf
 	$(CARGO) build --release --bin vellum-stress --bin vellum-powercut
 	$(BUILT)/vellum-powercut --profile long --seconds $(SECONDS_POWERCUT)
 
-# With the programs of the tests, so that `test` has nothing to build here. 77: this machine cannot do it;
-# where VELLUM_REQUIRE=all that is another status.
+# 77: this machine cannot do it; where VELLUM_REQUIRE=all that is another status.
 powercut-sample: tools filesystems ##* a few hundred power cuts, each opened in two boots, as `make test` runs them (root)
-	$(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
+	$(PROGRAMS)
 	@$(TARGET)/debug/vellum-powercut --profile sample || [ $$? -eq 77 ]
 
 zoo: tools filesystems ## `vellum doctor --lies` on lying and honest disks, CUTS=50 power cuts each (root)

@@ -46,7 +46,7 @@ test-go-modules powercut-go: export CGO_LDFLAGS = -g -O2 -L$(abspath $(TARGET))/
 test-go-modules powercut-go: export VELLUM_POWERCUT = $(abspath $(TARGET))/debug/vellum-powercut
 test-go-modules: lint-go ## the same, where Go is there
 	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
-	$(CARGO) build --workspace --features $(FEATURES) --quiet --bin vellum-powercut
+	$(PROGRAMS)
 	@for module in $(GO_MODULES); do cd $(CURDIR)/$$module && echo "make: $$module" && \
 	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -count=1 -race -skip PowerCut $(GO_TEST) ./... && \
 	  GOEXPERIMENT=cgocheck2 GOMAXPROCS=1 $(GO) test -count=1 -short $(GO_TEST) ./... || exit 1; done
@@ -57,6 +57,6 @@ test-go-modules: lint-go ## the same, where Go is there
 GO_CUT = go/vellumqueue go/raftvellum go/otelvellum go/otelpeers
 powercut-go: filesystems ##* cut the power under the Go packages, CUTS=1000 times under each (root)
 	@$(MAKE) --no-print-directory build-go C_PROFILE=dev GO_LIB=$(TARGET)/go
-	$(CARGO) build --workspace --features $(FEATURES) --quiet --bin vellum-powercut
+	$(PROGRAMS)
 	@for package in $(GO_CUT); do cd $(CURDIR)/$$package && VELLUM_REQUIRE=all VELLUM_GO_CUTS=$(or $(CUTS),1000) \
 	  $(GO) test -count=1 -timeout 3h -v -run PowerCut . || exit 1; done

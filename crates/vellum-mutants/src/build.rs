@@ -119,7 +119,7 @@ pub(crate) fn program(copy: &Path, work: &Path, tests: &Tests) -> Result<PathBuf
     cargo.args(["test", "-p", "vellum", "--no-run", "--message-format", "json"]);
     cargo.args(if tests.is_integration { &["--test", "it"][..] } else { &["--lib"] });
     match tests.checker {
-        Some(_) => cargo.arg("--release"),
+        Some(_) => cargo.args(["--profile", "model"]),
         None => cargo.args(["--features", "log,tracing,zstd"]),
     };
     let output = cargo.output()?;

@@ -15,9 +15,8 @@
 //! What is not: weaker orderings than sequential consistency, exchanges that fail without cause,
 //! segments, and kernel calls.
 //!
-//! Run by `RUSTFLAGS="--cfg shuttle" cargo test -p vellum --lib model -- --nocapture`: 50 s of one
-//! processor if optimised (`CARGO_PROFILE_DEV_OPT_LEVEL=2`), a minute if not. With `--ignored` the
-//! larger ones, minutes optimised.
+//! Run by `RUSTFLAGS="--cfg shuttle" cargo test --profile model -p vellum --lib model`: 50 s of one
+//! processor. With `--ignored` the larger ones: minutes.
 
 mod commits;
 mod committer;

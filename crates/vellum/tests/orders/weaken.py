@@ -41,8 +41,8 @@ def weaker(kind, order):
 
 def build():
     """The test program of the library, with weak memory."""
-    command = ["cargo", "test", "--release", "-p", "vellum", "--lib", "--no-run", "--target-dir", "target/weak"]
-    command += ["--message-format", "json-render-diagnostics"]
+    command = ["cargo", "test", "--profile", "model", "-p", "vellum", "--lib", "--no-run"]
+    command += ["--target-dir", "target/weak", "--message-format", "json-render-diagnostics"]
     environment = os.environ | {"RUSTFLAGS": "--cfg loom"}
     built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     made = [json.loads(line).get("executable") for line in built.stdout.splitlines()]
