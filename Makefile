@@ -14,7 +14,7 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test test-workspace test-beside lint test-python \
-  openraft model model-long orders mutants killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
+  openraft mutants killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
 
 # A target is listed by the text behind its `##`, with `##*` among those of every day; a group by `##@`.
 LIST = { text = $$0; sub(/.*\#\#\*? /, "", text); sub(/:.*/, ""); printf "  %-17s%s\n", $$0, text }
@@ -84,13 +84,13 @@ quick: tools lint-tools ##* what to run before each commit, in three minutes: li
 test: tools packages filesystems extras lint fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut, Python and Go tests
 	+@MAKE="$(MAKE)" packaging/beside.sh $(TARGET)/test-beside.log test-workspace test-beside
 
-test-workspace:
+test-workspace: ## the part of `test` that is printed at once
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-go GO_TEST=-short
 	$(MAKE) --no-print-directory powercut-sample
 
-test-beside:
+test-beside: ## the part of `test` that runs beside it
 	$(MAKE) --no-print-directory test-ship
 	$(MAKE) --no-print-directory openraft
 	$(MAKE) --no-print-directory model
@@ -112,20 +112,6 @@ test-python: tools $(VENV)/installed ## the tests of the Python package
 # A workspace of its own, as the peers are. The first build takes two minutes, the tests fifteen seconds.
 openraft: tools ## openraft's own test suite on the Raft log of `examples/raft_log`
 	$(CARGO) test --manifest-path crates/vellum-openraft/Cargo.toml --target-dir $(TARGET)/openraft --locked --quiet
-
-# The protocol's own code under two model checkers.
-MODEL = RUSTFLAGS="--cfg shuttle" $(CARGO) test --profile model -p vellum --lib --target-dir target/model model
-WEAK = RUSTFLAGS="--cfg loom" $(CARGO) test --profile model -p vellum --lib --target-dir target/weak weak::
-model: ##* the protocol under two model checkers: death at any step, and weak memory
-	$(MODEL)
-	$(WEAK)
-
-model-long: ## the same with the models that take minutes
-	$(MODEL) -- --include-ignored
-	$(WEAK) -- --include-ignored
-
-orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/orders.md)
-	$(PYTHON) crates/vellum/tests/orders/weaken.py
 
 # MUTANTS='format --sample 50': which areas, and how many of each. It goes on where it was stopped; all of them take hours.
 mutants: ## change the library in a thousand small ways, and count which the tests notice
@@ -178,6 +164,7 @@ deny: tools $(TARGET)/tools/bin/cargo-deny ## licences, versions and sources of 
 clean: ##* remove everything that was built
 	$(CARGO) clean
 
+include crates/vellum/models.mk
 include fuzz/fuzz.mk
 include crates/vellum-ship/ship.mk
 include packaging/tools.mk
