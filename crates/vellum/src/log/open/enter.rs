@@ -34,7 +34,7 @@ use crate::log::state::attachment::Attachment;
 use crate::log::state::control::{
     self, overwrite_control, overwrite_geometry, read_geometry, stored_geometry, this_boot,
 };
-use crate::log::state::core::{Core, core_with};
+use crate::log::state::core::{Core, Participation, core_with};
 use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
@@ -174,7 +174,6 @@ impl Entered {
         let mut options = options.clone();
         options.tuning.prefault_bytes = options.tuning.prefault_bytes.or(prefault_bytes);
         let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
-        core.leave = leave::detach;
         (core.opened.recovery, core.opened.advice) = (recovery, advice);
         identity::take(&mut core, identity);
         core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
@@ -199,8 +198,8 @@ impl Entered {
         let attachment =
             Attachment::attach(&self.dir, core.words(), self.lock_file, &core.choices.options)?;
         drop(self.gate);
-        let attached = PerProcess::new(attachment).or_os("notice forks from", &self.dir)?;
-        core.writer = Some(attached);
+        let attachment = PerProcess::new(attachment).or_os("notice forks from", &self.dir)?;
+        core.writer = Some(Participation { attachment, leave: Some(leave::detach) });
         Ok(())
     }
 }

@@ -40,7 +40,6 @@ pub(crate) fn core(
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
-        leave: |_, _| Ok(()),
         region,
     }
 }

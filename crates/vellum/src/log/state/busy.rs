@@ -8,7 +8,7 @@
 use std::sync::{PoisonError, RwLockReadGuard};
 
 use crate::log::state::attachment::Attachment;
-use crate::log::state::core::Core;
+use crate::log::state::core::{Core, Participation};
 
 /// The calling thread holds a lock of the log, or writes a commit group; until dropped.
 pub(crate) struct Busy<'a> {
@@ -41,9 +41,7 @@ pub(crate) fn step_back_if_lost(core: &Core) {
 
 #[cold]
 fn step_back(core: &Core) {
-    if let Some(writer) = &core.writer
-        && writer.is_own()
-    {
-        writer.newest().play_dead();
+    if let Some(attachment) = core.writer.as_ref().and_then(Participation::own) {
+        attachment.play_dead();
     }
 }

@@ -35,10 +35,23 @@ pub(crate) struct Core {
     /// By what it notices that the log was removed.
     pub(crate) watch: Watch,
     /// The attachment goes before the words it points into.
-    pub(crate) writer: Option<PerProcess<Attachment>>,
-    /// What leaving the log takes: for the last handle of this process.
-    pub(crate) leave: fn(&Core, &Attachment) -> Result<()>,
+    pub(crate) writer: Option<Participation>,
     pub(crate) region: Region,
+}
+
+/// What a participant has in the log, and how it leaves.
+pub(crate) struct Participation {
+    pub(crate) attachment: PerProcess<Attachment>,
+    /// For the last handle of this process; none once it has left.
+    pub(crate) leave: Option<fn(&Core, &Attachment) -> Result<()>>,
+}
+
+impl Participation {
+    /// The attachment, if this process has made it: a child that was forked has none until it
+    /// attaches itself.
+    pub(crate) fn own(&self) -> Option<&Attachment> {
+        self.attachment.is_own().then(|| self.attachment.newest())
+    }
 }
 
 impl Core {
@@ -76,7 +89,7 @@ impl Core {
             Attachment::attach_again(&self.dir, self.words(), &self.choices.options)
         };
         match &self.writer {
-            Some(writer) => writer.get(|_| attach()),
+            Some(writer) => writer.attachment.get(|_| attach()),
             None => Err(read_only(self)),
         }
     }
@@ -198,24 +211,22 @@ impl Drop for Core {
 /// Leaves the log, the first time that it is called; what could not be tidied is tidied by the next
 /// opener.
 pub(crate) fn close(core: &mut Core) -> Result<()> {
-    let leave = std::mem::replace(&mut core.leave, |_, _| Ok(()));
-    match &core.writer {
-        Some(writer) if writer.is_own() => {
+    let leave = core.writer.as_mut().and_then(|writer| writer.leave.take());
+    match (core.writer.as_ref().and_then(Participation::own), leave) {
+        (Some(attachment), Some(leave)) => {
             core.check_region()?;
-            leave(core, writer.newest())
+            leave(core, attachment)
         }
         _ => Ok(()),
     }
 }
 
-/// The segment files that this process keeps open to read single records. A child that was forked
-/// from a writer has none until it attaches itself.
+/// The segment files that this process keeps open to read single records.
 pub(crate) fn kept_files(core: &Core) -> Option<&KeptFiles> {
-    match (&core.writer, &core.opened.kept_files) {
-        (Some(writer), _) => writer.is_own().then(|| &writer.newest().kept_files),
-        (None, Some(files)) => files.get(|_| Ok::<_, Errno>(KeptFiles::default())).ok(),
-        (None, None) => None,
-    }
+    let Some(writer) = &core.writer else {
+        return core.opened.kept_files.as_ref()?.get(|_| Ok::<_, Errno>(Default::default())).ok();
+    };
+    writer.own().map(|attachment| &attachment.kept_files)
 }
 
 fn read_only(core: &Core) -> Error {
@@ -234,7 +245,6 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
-        leave: |_, _| Ok(()),
         region: Region::on_heap(),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use crate::Lsn;
-use crate::log::state::core::Core;
+use crate::log::state::core::{Core, Participation};
 use crate::log::state::names::LOCK_NAME;
 use crate::shared::commit;
 use crate::shared::lock::Watched;
@@ -203,9 +203,8 @@ fn hold(
 
 /// What a participant does.
 pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
-    let attachment = core.writer.as_ref().filter(|writer| writer.is_own());
-    let is_alive = match attachment {
-        Some(writer) => writer.newest().liveness(core.words()).is_alive(owner),
+    let is_alive = match core.writer.as_ref().and_then(Participation::own) {
+        Some(attachment) => attachment.liveness(core.words()).is_alive(owner),
         None => core.outsider().standing(owner) != Standing::Gone,
     };
     if is_alive { state(who) } else { ProcessState::Dead }
