@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::advise::Surroundings;
+use crate::advise::{Disk, Surroundings};
+use crate::conditions::Filesystem;
 use crate::progress::Silent;
 
 fn run_for(names: &[&str], change: impl Fn(&mut Config)) -> Diagnosis {
@@ -134,4 +135,29 @@ fn what_the_directory_is_on_explains_nothing_where_all_is_good() {
     let slow = judged(&[], overlay(), 15_000.0);
     assert_eq!(slow.causes[0].weight, Weight::Reason);
     assert!(slow.reason.ends_with("an overlay copies"), "{}", slow.reason);
+}
+
+#[test]
+fn lines_about_a_filesystem_name_its_partition_and_not_the_disk() {
+    let filesystem = Some(Filesystem {
+        kind: "ext4".into(),
+        source: "/dev/sda1".into(),
+        mount_point: "/data".into(),
+        mount_options: String::new(),
+    });
+    let disks = vec![Disk { name: "sda".into(), ..Disk::default() }];
+    let around = Surroundings { filesystem, disks, ..Surroundings::default() };
+    let places = verdict::Places::of(Path::new("/data/etcd"), &around);
+    let line = |cause| {
+        let program = Program::named("kafka").unwrap();
+        let series = series::Series::of_ticks(vec![Tick::default()]);
+        let causes = vec![Finding::new(cause, Weight::Danger, "seen")];
+        verdict::judge(&program, series, causes, &[], &places).change.unwrap()
+    };
+    for cause in [Cause::DataJournal, Cause::NoExtents, Cause::EmulatedSectors] {
+        assert!(line(cause).contains("/dev/sda1"), "{}", line(cause));
+    }
+    assert!(line(Cause::WriteErrors).contains("/dev/sda"), "the disk itself fails");
+    // The kernel refuses another mode of data for a filesystem that is mounted.
+    assert!(!line(Cause::DataWriteback).contains("remount,"), "{}", line(Cause::DataWriteback));
 }

@@ -97,16 +97,20 @@ impl Judged {
 pub(super) struct Places {
     dir: String,
     mount: String,
+    /// What is mounted: a partition is not its disk.
+    source: String,
     device: String,
 }
 
 impl Places {
     pub(super) fn of(dir: &Path, around: &Surroundings) -> Places {
         let mount = around.filesystem.as_ref().map(|it| it.mount_point.display().to_string());
+        let source = around.filesystem.as_ref().map(|it| it.source.clone());
         let device = around.disks.first().map(|disk| disk.name.clone());
         Places {
             dir: dir.display().to_string(),
             mount: mount.unwrap_or_else(|| "MOUNT".into()),
+            source: source.unwrap_or_else(|| "/dev/DEVICE".into()),
             device: device.unwrap_or_else(|| "DEVICE".into()),
         }
     }
@@ -229,6 +233,7 @@ fn filled(line: &str, outlasted: Figure, series: &Series, places: &Places) -> St
     let delay = (p50_us / 2.0).clamp(1.0, 100_000.0);
     line.replace("{dir}", &places.dir)
         .replace("{mount}", &places.mount)
+        .replace("{source}", &places.source)
         .replace("{device}", &places.device)
         .replace("{heartbeat}", &format!("{heartbeat:.0}"))
         .replace("{election}", &format!("{:.0}", heartbeat * 10.0))
