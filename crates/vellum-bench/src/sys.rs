@@ -1,5 +1,5 @@
-//! Calls that have no safe form: counting extents, setting up loop devices, leaving the mounts of
-//! the others, writing a range back, mapping a file.
+//! Calls that have no safe form: counting extents, leaving the mounts of the others,
+//! writing a range back, mapping a file.
 //!
 //! # Safety
 //!
@@ -7,10 +7,9 @@
 //! number stands for, which the kernel reads and writes within its length and keeps no pointer to.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::path::PathBuf;
 
 use rustix::fs::FallocateFlags;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -32,13 +31,6 @@ const FS_IOC_FSGETXATTR: u64 = 0x801c_581f;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 /// The file has an extent size hint.
 const FS_XFLAG_EXTSIZE: u32 = 0x800;
-
-const LOOP_CTL_GET_FREE: u64 = 0x4c82;
-const LOOP_CONFIGURE: u64 = 0x4c0a;
-/// The device is given back when nobody has it open or mounted any more.
-const LO_FLAGS_AUTOCLEAR: u32 = 4;
-/// Somebody else may take the free device before we do; then the next one is asked for.
-const LOOP_ATTEMPTS: u32 = 16;
 
 /// `struct fiemap` without room for extents: asks only how many there are.
 #[repr(C)]
@@ -64,28 +56,7 @@ struct ExtendedAttributes {
     padding: [u8; 8],
 }
 
-/// `struct loop_config`, with `struct loop_info64` in it.
-#[repr(C)]
-struct LoopConfig {
-    fd: u32,
-    block_size: u32,
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    offset: u64,
-    size_limit: u64,
-    number: u32,
-    encrypt_type: u32,
-    encrypt_key_size: u32,
-    flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
-    encrypt_key: [u8; 32],
-    init: [u64; 2],
-    reserved: [u64; 8],
-}
-
-const _: () = assert!(size_of::<Fiemap>() == 32 && size_of::<LoopConfig>() == 304);
+const _: () = assert!(size_of::<Fiemap>() == 32);
 const _: () = assert!(size_of::<ExtendedAttributes>() == 28);
 
 /// Asks the filesystem to allocate the file, which must be empty, in pieces of so many bytes. A
@@ -119,48 +90,6 @@ pub(crate) fn extents(file: &File) -> io::Result<u64> {
     // SAFETY: `map` is a `struct fiemap`; it asks for no extents, so none is written behind it.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, &raw mut map) };
     checked(result).map(|_| u64::from(map.mapped_extents))
-}
-
-/// Makes a block device of the file, which lasts as long as it is open or mounted somewhere.
-pub(crate) fn attach_loop(image: &File) -> io::Result<(File, PathBuf)> {
-    let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
-    let mut last = io::Error::from(io::ErrorKind::ResourceBusy);
-    for _ in 0..LOOP_ATTEMPTS {
-        // SAFETY: this call takes no argument.
-        let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
-        let path = PathBuf::from(format!("/dev/loop{}", checked(number)?));
-        let device = OpenOptions::new().read(true).write(true).open(&path)?;
-        match configure(&device, image.as_raw_fd()) {
-            Ok(()) => return Ok((device, path)),
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => last = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(last)
-}
-
-fn configure(device: &File, image: RawFd) -> io::Result<()> {
-    let config = LoopConfig {
-        fd: image as u32,
-        block_size: 0,
-        device: 0,
-        inode: 0,
-        rdevice: 0,
-        offset: 0,
-        size_limit: 0,
-        number: 0,
-        encrypt_type: 0,
-        encrypt_key_size: 0,
-        flags: LO_FLAGS_AUTOCLEAR,
-        file_name: [0; 64],
-        crypt_name: [0; 64],
-        encrypt_key: [0; 32],
-        init: [0; 2],
-        reserved: [0; 8],
-    };
-    // SAFETY: `config` is a `struct loop_config`, which the kernel only reads.
-    checked(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) })
-        .map(drop)
 }
 
 /// Gives this thread, and the processes that it forks, mounts of their own: what they mount from

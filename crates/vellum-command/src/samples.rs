@@ -36,6 +36,13 @@ pub fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
     sorted.get(rank.max(1) - 1).copied()
 }
 
+/// The same of values in any order; 0 of none.
+pub fn quantile_of(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile(&sorted, share).unwrap_or(0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +76,14 @@ mod tests {
         let shares = [0.0, 0.5, 0.99, 0.999, 1.0].map(|share| quantile(&hundred, share).unwrap());
         assert_eq!(shares, [1, 50, 99, 100, 100]);
         assert_eq!(quantile::<u64>(&[], 0.5), None);
+    }
+
+    #[test]
+    fn values_in_any_order_have_quantiles_too() {
+        assert_eq!(quantile_of(&[], 0.5), 0.0);
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let shares = [0.0, 0.5, 0.99, 1.0].map(|share| quantile_of(&values, share));
+        assert_eq!(shares, [1.0, 50.0, 99.0, 100.0]);
+        assert_eq!(quantile_of(&[1.0, 2.0], 1.0), 2.0);
     }
 }

@@ -18,6 +18,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mknodat};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
+use super::attach::{LoopShape, attach_loop};
 use super::fuse;
 use super::missing::missing_if_forbidden;
 use super::served::{Served, lock};
@@ -133,26 +134,16 @@ impl<D> BlockDevice<D> {
         let direct = OFlags::DIRECT.bits() as i32;
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(direct).open(&self.file_path)?;
-        let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
-        let deadline = Instant::now() + BUSY_MAX;
-        loop {
-            let number = sys::free_loop_device(&control)?;
-            let node = makedev(LOOP_MAJOR, number);
+        let node = |number| {
             let _ = std::fs::remove_file(&self.device_path);
-            mknodat(CWD, &self.device_path, FileType::BlockDevice, Mode::RUSR | Mode::WUSR, node)?;
-            let device = OpenOptions::new().read(true).write(true).open(&self.device_path)?;
-            match sys::configure_loop_device(&device, &file, self.shape.block_len) {
-                Ok(()) => {
-                    (self.device, self.number) = (Some(device), number);
-                    return Ok(());
-                }
-                // Somebody else has taken it.
-                Err(error)
-                    if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
-                }
-                Err(error) => return Err(error),
-            }
-        }
+            let (mode, device) = (Mode::RUSR | Mode::WUSR, makedev(LOOP_MAJOR, number));
+            mknodat(CWD, &self.device_path, FileType::BlockDevice, mode, device)?;
+            OpenOptions::new().read(true).write(true).open(&self.device_path)
+        };
+        let shape = LoopShape { block_len: self.shape.block_len, is_direct: true };
+        let (device, number) = attach_loop(&file, shape, node)?;
+        (self.device, self.number) = (Some(device), number);
+        Ok(())
     }
 }
 

@@ -80,10 +80,15 @@ const _: () = assert!(size_of::<LoopInfo>() == 232 && size_of::<LoopConfig>() ==
 
 const NO_LOOP_INFO: LoopInfo = LoopInfo { identity: [0; 52], flags: 0, names_and_keys: [0; 176] };
 
-/// Puts a file behind a loop device, past the page cache; the device lets go of it when it is
-/// closed for the last time. Fails if the file allows no direct I/O.
-pub(crate) fn configure_loop_device(device: &File, file: &File, block_len: u32) -> io::Result<()> {
-    let flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO;
+/// Puts a file behind a loop device; the device lets go of it when it is closed for the last time.
+/// Fails if it is to be past the page cache and the file allows no direct I/O.
+pub(crate) fn configure_loop_device(
+    device: &File,
+    file: &File,
+    block_len: u32,
+    is_direct: bool,
+) -> io::Result<()> {
+    let flags = LO_FLAGS_AUTOCLEAR | if is_direct { LO_FLAGS_DIRECT_IO } else { 0 };
     let config = LoopConfig {
         descriptor: file.as_raw_fd() as u32,
         block_len,
@@ -96,7 +101,7 @@ pub(crate) fn configure_loop_device(device: &File, file: &File, block_len: u32) 
     // SAFETY: the kernel writes one `struct loop_info64`, which this is.
     check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut info) })?;
     match info.flags & LO_FLAGS_DIRECT_IO {
-        0 => Err(io::Error::other("the loop device does not do direct I/O")),
+        0 if is_direct => Err(io::Error::other("the loop device does not do direct I/O")),
         _ => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
+use vellum_zoo::{LoopShape, attach_loop};
 
 use super::array::Array;
 use super::{Maker, Making, ScratchKind, ballast, run};
@@ -129,7 +130,7 @@ impl Scratch {
             // On the images, so that no device is looked at by others before it is mounted.
             run(maker.program, &options, &self.images)?;
         }
-        let attach = |image| sys::attach_loop(image).context(|| "make a loop device of the image");
+        let attach = |image| attached(image).context(|| "make a loop device of the image");
         // Held open until they are mounted: the kernel takes back what nobody uses.
         let devices = images.iter().map(attach).collect::<Result<Vec<(File, PathBuf)>>>()?;
         self.devices = devices.iter().map(|(_, path)| path.clone()).collect();
@@ -173,6 +174,14 @@ impl<'a> Wanted<'a> {
         let asked = self.making.options_of(self.kind).iter().map(String::as_str);
         maker.options.iter().chain(filled).copied().chain(asked).collect()
     }
+}
+
+/// Makes a block device of the image, which lasts as long as it is open or mounted somewhere.
+fn attached(image: &File) -> io::Result<(File, PathBuf)> {
+    let path = |number: u32| PathBuf::from(format!("/dev/loop{number}"));
+    let open = |number| File::options().read(true).write(true).open(path(number));
+    let (device, number) = attach_loop(image, LoopShape::default(), open)?;
+    Ok((device, path(number)))
 }
 
 /// Is the image still the loop device's?

@@ -1,9 +1,11 @@
 //! Causes by the shape of the figures over time.
 
+use vellum_command::samples::quantile_of;
+
 use crate::cause::Cause;
 use crate::doctor::evidence::{Evidence, Finding, Weight};
 use crate::doctor::machine::OtherIo;
-use crate::doctor::series::{Series, Tick, median, quantile};
+use crate::doctor::series::{Series, Tick, median};
 
 /// With fewer ticks there is no shape.
 const TICKS_MIN: usize = 10;
@@ -133,7 +135,7 @@ fn slow_stretches(evidence: &Evidence<'_>) -> Option<Finding> {
     if times.len() < TICKS_MIN || evidence.processors.are_scarce() {
         return None;
     }
-    let fast = quantile(&times, 0.2);
+    let fast = quantile_of(&times, 0.2);
     let is_slow = |time: &f64| *time >= STRETCH * fast && time - fast >= STRETCH_MIN_US;
     let slow = times.iter().filter(|time| is_slow(time)).count();
     let stretches: Vec<usize> = times
@@ -169,9 +171,10 @@ fn budget_ends(evidence: &Evidence<'_>) -> Option<Finding> {
     // The first moments of a disk are often better; a budget that ends so soon was a large one.
     let is_short = at - begun < SHORT * (end - begun);
     let step = if is_short { STEP_SHORT } else { STEP };
-    let is_step = median(slow) >= step * median(fast) && quantile(slow, 0.1) > quantile(fast, 0.9);
+    let is_step =
+        median(slow) >= step * median(fast) && quantile_of(slow, 0.1) > quantile_of(fast, 0.9);
     // A disk that grows slower bit by bit has no budget that ends.
-    let has_levels = quantile(slow, 0.25) >= 0.5 * median(slow) && median(slow) >= 100.0;
+    let has_levels = quantile_of(slow, 0.25) >= 0.5 * median(slow) && median(slow) >= 100.0;
     // Others that come in the middle of a run part it in two as well.
     let is_clear =
         !evidence.processors.are_scarce() || median(slow) - median(fast) >= STEP_IF_SCARCE_US;
@@ -214,7 +217,7 @@ pub(in crate::doctor) fn is_flat(series: &Series) -> bool {
     let middle = median(&rates);
     rates.len() >= TICKS_MIN / 2
         && middle > 0.0
-        && quantile(&rates, 0.9) - quantile(&rates, 0.1) <= FLAT * middle
+        && quantile_of(&rates, 0.9) - quantile_of(&rates, 0.1) <= FLAT * middle
         && median(&series.all(|tick| tick.mean_us)) >= THROTTLED_MIN_US
 }
 

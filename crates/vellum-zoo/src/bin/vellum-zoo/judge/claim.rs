@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::fs::OFlags;
+use vellum_command::samples::quantile_of;
 
 use super::cage::Cage;
 
@@ -93,7 +94,7 @@ impl Claim {
 
 fn takes(times: &[f64], ms: f64) -> Seen {
     // Where processors are scarce a part of them takes longer.
-    let usual = quantile(times, 0.25);
+    let usual = quantile_of(times, 0.25);
     let what = format!("a commit takes {usual:.1} ms; told: {ms} ms");
     Seen { is_as_told: (ms..ms * 2.0).contains(&usual), what }
 }
@@ -104,14 +105,14 @@ fn at_most(rate: f64, told: f64) -> Seen {
 }
 
 fn ends(times: &[f64], ms: f64) -> Seen {
-    let early = quantile(&times[..times.len().min(500)], 0.5);
-    let late = quantile(&times[times.len().saturating_sub(20)..], 0.5);
+    let early = quantile_of(&times[..times.len().min(500)], 0.5);
+    let late = quantile_of(&times[times.len().saturating_sub(20)..], 0.5);
     let what = format!("a commit takes {early:.2} ms, and {late:.1} ms later; told: {ms} ms");
     Seen { is_as_told: early < ms / 2.0 && late >= ms, what }
 }
 
 fn stands(times: &[f64], ms: f64) -> Seen {
-    let (middle, longest) = (quantile(times, 0.5), quantile(times, 1.0));
+    let (middle, longest) = (quantile_of(times, 0.5), quantile_of(times, 1.0));
     let what = format!("a commit takes {middle:.2} ms, and once {longest:.0} ms; told: {ms} ms");
     Seen { is_as_told: longest >= ms && middle < ms / 10.0, what }
 }
@@ -122,7 +123,7 @@ fn part(part: f64, whole: f64, ms: f64) -> Seen {
 }
 
 fn spread(times: &[f64], told: f64) -> Seen {
-    let (fast, slow) = (quantile(times, 0.1), quantile(times, 0.9));
+    let (fast, slow) = (quantile_of(times, 0.1), quantile_of(times, 0.9));
     let what = format!("commits take {fast:.2} to {slow:.2} ms; told: {told} times as long");
     Seen { is_as_told: slow >= told * fast, what }
 }
@@ -134,21 +135,21 @@ fn unsynced(ms: f64, told: f64) -> Seen {
 }
 
 fn swift(times: &[f64], ms: f64) -> Seen {
-    let middle = quantile(times, 0.5);
+    let middle = quantile_of(times, 0.5);
     let what = format!("for a second a commit takes {middle:.2} ms; told: less than {ms} ms");
     Seen { is_as_told: middle < ms, what }
 }
 
 fn mean(times: &[f64], ms: f64) -> Seen {
     let (mean, p99) =
-        (times.iter().sum::<f64>() / times.len().max(1) as f64, quantile(times, 0.99));
+        (times.iter().sum::<f64>() / times.len().max(1) as f64, quantile_of(times, 0.99));
     let what =
         format!("in the mean a commit takes {mean:.2} ms, and p99 is {p99:.1} ms; told: {ms} ms");
     Seen { is_as_told: mean < ms && p99 > ms, what }
 }
 
 fn waits(times: &[f64], told: f64) -> Seen {
-    let middle = quantile(times, 0.5);
+    let middle = quantile_of(times, 0.5);
     let waited: f64 = times.iter().filter(|time| **time >= 3.0 * middle).sum();
     let share = waited / times.iter().sum::<f64>();
     let (percent, told_percent) = (share * 100.0, told * 100.0);
@@ -180,7 +181,7 @@ fn after_cut(cage: &mut Cage, is_kept: bool) -> anyhow::Result<Seen> {
 pub(crate) fn p99(dir: &Path, time: Duration) -> io::Result<f64> {
     let probe = Probe::new(dir)?;
     let times = probe.commits(time, usize::MAX)?;
-    Ok(quantile(&times, 0.99))
+    Ok(quantile_of(&times, 0.99))
 }
 
 /// A file that exists with all its blocks.
@@ -228,26 +229,6 @@ impl Probe {
             self.write(block, len)?;
             times.push(from.elapsed().as_secs_f64() * 1e3);
         }
-        Ok(quantile(&times, 0.5))
-    }
-}
-
-/// The time that so large a share does not exceed.
-fn quantile(times: &[f64], share: f64) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = (sorted.len() as f64 * share).ceil() as usize;
-    sorted.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_of_times_are_times() {
-        assert_eq!(quantile(&[], 0.5), 0.0);
-        let times: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|at| quantile(&times, at)), [1.0, 50.0, 99.0, 100.0]);
+        Ok(quantile_of(&times, 0.5))
     }
 }
