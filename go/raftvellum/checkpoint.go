@@ -103,11 +103,6 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 		due:     make(chan struct{}, 1),
 	}
 	from := log.Checkpoint()
-	if from != 0 {
-		if err := s.readCheckpoint(from); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.readRecords(from); err != nil {
 		return nil, err
 	}
@@ -125,21 +120,22 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) readCheckpoint(position vellum.LSN) error {
-	record, err := s.log.ReadAt(position, nil)
-	if err != nil {
-		return err
-	}
-	s.entries, s.values, err = decodeCheckpoint(record)
-	return err
-}
-
+// readRecords reads a checkpoint and what is behind it; all records for 0.
 func (s *Store) readRecords(from vellum.LSN) error {
 	reader, err := s.log.NewReader(from)
 	if err != nil {
 		return err
 	}
 	defer reader.Close()
+	if from != 0 {
+		record, err := reader.Next()
+		if err != nil {
+			return err
+		}
+		if s.entries, s.values, err = decodeCheckpoint(record.Data); err != nil {
+			return err
+		}
+	}
 	for record, err := range reader.All() {
 		if err != nil {
 			return err
@@ -172,7 +168,7 @@ func (s *Store) apply(record vellum.Record) error {
 		}
 		return err
 	case kindBlock, kindCheckpoint:
-		return nil // of a checkpoint that was not finished, or of the one that was read
+		return nil // of a checkpoint that was not finished
 	default:
 		return errNotARecord
 	}

@@ -235,6 +235,10 @@ fn read_only(core: &Core) -> Error {
 
 /// A log without shared words, good for reading files.
 pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
+    core_of(dir, geometry, Region::on_heap())
+}
+
+fn core_of(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
     Core {
         dir: dir.clone(),
         geometry: *geometry,
@@ -245,15 +249,14 @@ pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
-        region: Region::on_heap(),
+        region,
     }
 }
 
 /// The same with the words of a control file, and the stage that they tell of.
 pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
     let stage = geometry.is_staged().then(|| Stage::of(dir, Filesystem::Other(0)));
-    let mut core = bare_core(dir, geometry);
+    let mut core = core_of(dir, geometry, region);
     core.commits = Commits::none(stage);
-    core.region = region;
     core
 }
