@@ -41,6 +41,8 @@ const FILE_MIN: u64 = 16 << 20;
 const MAKING_SHARE: u32 = 8;
 /// So many measurements share the time.
 const PARTS: u32 = 20;
+/// A neighbour writes about so much in one of them, and no more.
+const BESIDE_MAX: u64 = 2 << 30;
 /// The log of this program is measured.
 const LOG: &str = "etcd";
 /// A neighbour may write so many parts of what the disk can do.
@@ -69,7 +71,7 @@ pub struct Config {
 /// # Cost
 ///
 /// About `config.time`. A tenth of the free space, 1 GiB at most; all that is written comes to
-/// 20 GiB at most.
+/// about 30 GiB at most.
 pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<String> {
     let home = tempfile::Builder::new()
         .prefix("vellum-doctor-")
@@ -133,7 +135,7 @@ impl<'a> Trial<'a> {
         if alone_ms > self.goal_ms {
             return Ok(figures);
         }
-        figures.unlimited_ms = self.beside(None)?;
+        figures.unlimited_ms = self.beside(None, model.wbps)?;
         if figures.unlimited_ms > self.goal_ms {
             figures.rates = self.rates(model.wbps)?;
         }
@@ -147,7 +149,7 @@ impl<'a> Trial<'a> {
         let mut tried = Vec::new();
         for parts in RATES {
             let bytes = lines::rounded(wbps / parts);
-            let p99_ms = self.beside(Some(bytes))?;
+            let p99_ms = self.beside(Some(bytes), bytes)?;
             tried.push(Beside { bytes, p99_ms });
             if p99_ms <= self.goal_ms {
                 break;
@@ -156,14 +158,15 @@ impl<'a> Trial<'a> {
         Ok(tried)
     }
 
-    fn beside(&mut self, rate: Option<u64>) -> Result<f64> {
+    /// Beside one that writes at `rate`, which comes to about `expected` bytes a second.
+    fn beside(&mut self, rate: Option<u64>, expected: u64) -> Result<f64> {
         let what = match rate {
             None => "a log beside a neighbour".into(),
             Some(rate) => format!("a log beside {}", lines::rate(rate)),
         };
         begun(&mut *self.progress, &what)?;
         let neighbour = Paced { file: &self.file, bytes: self.bytes, rate };
-        self.log.beside(self.slice, &neighbour)
+        self.log.beside(bounded(self.slice, expected), &neighbour)
     }
 
     /// The same for bursts, at this rate in the mean.
@@ -176,7 +179,7 @@ impl<'a> Trial<'a> {
             let burst = Burst { file: &file, bytes: self.bytes, burst: bytes, rate };
             // A burst and its pause are seen at least twice.
             let length = self.slice.max(burst.every() * 2).min(self.slice * 2);
-            let p99_ms = self.log.beside(length, &burst)?;
+            let p99_ms = self.log.beside(bounded(length, rate), &burst)?;
             tried.push(Beside { bytes, p99_ms });
             if p99_ms <= self.goal_ms {
                 break;
@@ -184,6 +187,11 @@ impl<'a> Trial<'a> {
         }
         Ok(tried)
     }
+}
+
+/// A shorter time where a neighbour writes too much otherwise.
+fn bounded(length: Duration, rate: u64) -> Duration {
+    length.min(Duration::from_secs_f64(BESIDE_MAX as f64 / rate.max(1) as f64))
 }
 
 /// Tells what is measured next, unless the run is to end.

@@ -121,6 +121,13 @@ fn where_no_line_helps_there_is_none_and_a_reason() {
 }
 
 #[test]
+fn a_fast_disk_is_not_written_for_longer_than_a_neighbour_may() {
+    let slice = Duration::from_secs(3);
+    assert_eq!([0, 100 << 20].map(|rate| bounded(slice, rate)), [slice; 2]);
+    assert_eq!(bounded(slice, 8 << 30), Duration::from_millis(250));
+}
+
+#[test]
 fn limits_are_whole_mebibytes() {
     assert_eq!([0, 1 << 20, (3 << 20) - 1].map(lines::rounded), [1 << 20, 1 << 20, 2 << 20]);
 }
