@@ -15,6 +15,9 @@ const CROWD: &str = "--segment-bytes 65536 --trim-every 40 --threads 3 --process
 /// Framed logs of two processes.
 const PAIR: &str = "--segment-bytes 65536 --threads 2 --processes 2";
 
+/// Groups so long that the segments behind the first get blocks and no zeros.
+const LONG_RECORDS: &str = "--segment-bytes 2097152 --processes 2 --bytes 500000-1500000";
+
 /// For how long a campaign of the long list goes on, unless that is said.
 const LONG: Duration = Duration::from_secs(300);
 
@@ -77,6 +80,7 @@ fn sample() -> Vec<Campaign> {
             ),
             "--points 15 --at-least 7",
         ),
+        campaign(format!("--records 16 {LONG_RECORDS}"), "--points 8 --at-least 4 --fs ext4,xfs"),
         campaign(format!("--records 200 {PAIR} --follow"), "--points 15 --at-least 7"),
         campaign(format!("--records 200 {PAIR} --batch 3 --envelope"), "--points 15 --at-least 7"),
         campaign(
@@ -101,6 +105,7 @@ fn long() -> Vec<Campaign> {
              --bytes 20-400000",
             "--nested",
         ),
+        campaign(format!("--records 100 {LONG_RECORDS} --threads 2 --trim-every 20"), "--nested"),
         campaign(format!("--records 2000 {CROWD} --fill mapped --cursor"), "--nested"),
         campaign(format!("--records 2000 --commit 5 --retain-files 9 {TEXT}"), "--prefix --nested"),
         campaign(format!("--records 2000 --follow {CROWD}"), "--nested"),

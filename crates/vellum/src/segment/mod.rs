@@ -1,6 +1,7 @@
 //! One file of the log: making it ready, writing into it, reading from it.
 
 pub(crate) mod file;
+pub(crate) mod groups;
 pub(crate) mod kept;
 pub(crate) mod listing;
 pub(crate) mod mapped_end;

@@ -54,6 +54,8 @@ pub(crate) struct Preparer<'a> {
     /// Bytes of the log that a segment gets blocks for: less than its capacity where a text log
     /// goes on in a new file before.
     pub(crate) room: u64,
+    /// Whether a staged segment gets blocks alone, where nobody has asked for zeros.
+    pub(crate) skips_zeros: bool,
 }
 
 impl Preparer<'_> {
@@ -227,11 +229,14 @@ impl Preparer<'_> {
             Err(_) if in_steps => sys::file::allocate(fd, first_len.min(CAPACITY_UNIT_BYTES)),
             answer => answer,
         };
+        let has_blocks = allocated.is_ok();
         match allocated {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_best_effort => {}
             answer => answer?,
         }
-        if preparation.writes_zeros && !in_steps {
+        let is_enough =
+            has_blocks && self.skips_zeros && self.geometry.preallocate == Preallocate::Auto;
+        if preparation.writes_zeros && !in_steps && !is_enough {
             // The page cache takes them faster, and who needs the segment waits.
             let begun = if self.is_synced() { sys::file::len(fd)?.min(file_len) } else { 0 };
             sys::file::write_zeros_at(fd, begun, file_len - begun, ZEROS_BYTES_MAX)?;

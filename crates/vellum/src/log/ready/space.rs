@@ -14,8 +14,9 @@ use crate::log::ready::{RoomMaker, stage};
 use crate::log::state::core::Core;
 use crate::log::state::{place, poison};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
-use crate::segment::prepare::{STEP_BYTES_MAX, STEP_BYTES_MIN};
+use crate::segment::prepare::{Preparer, STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::segment::stage::Stage;
+use crate::shared::ends::CommitCounts;
 use crate::shared::tail_word;
 use crate::{Lsn, Preallocate, Result, knowledge};
 
@@ -148,8 +149,10 @@ impl RoomMaker<'_> {
             // No files for a log that is gone: another one may have taken its place.
             place::require(core)?;
         }
+        let has_long_groups = self.has_long_groups();
         while next < end.get() {
-            if let Err(error) = poison::heed_sync(core, core.preparer().create(Lsn::new(next))) {
+            let preparer = Preparer { skips_zeros: has_long_groups, ..core.preparer() };
+            if let Err(error) = poison::heed_sync(core, preparer.create(Lsn::new(next))) {
                 // A record longer than the disk has room for must not eat the room there is.
                 self.unallocate(allocated, next);
                 return Err(error);
@@ -162,9 +165,18 @@ impl RoomMaker<'_> {
         }
         words.set_allocated_end(next);
         if next > allocated {
+            let CommitCounts { syncs, synced_bytes, .. } = words.commits.counts.counts();
+            core.ready.groups.note(syncs, synced_bytes);
             self.prepare.writer.attachment.register();
         }
         Ok(next > allocated)
+    }
+
+    /// Whether writing zeros to the next segment would cost more than it saves.
+    fn has_long_groups(self) -> bool {
+        let core = self.prepare.writer.core;
+        let CommitCounts { syncs, synced_bytes, .. } = core.words().commits.counts.counts();
+        core.ready.groups.are_long(syncs, synced_bytes)
     }
 
     /// Gets on with the file of the segment behind the one in which `wanted` lies, by a part for
@@ -175,7 +187,7 @@ impl RoomMaker<'_> {
         let (capacity, end) = (core.capacity(), core.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
         let is_there = core.words().allocated_end() > end.get();
-        if share == 0 || is_there {
+        if share == 0 || is_there || self.has_long_groups() {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.
@@ -268,8 +280,11 @@ impl RoomMaker<'_> {
     /// Only where a frame may start is there a page before: who cannot write the record pads it.
     pub(crate) fn extend_unzeroed(self, stage: &Stage, len: u64) -> Result<Extent> {
         let words = self.prepare.writer.core.words();
-        let begin = self.prepare.writer.core.ready_end().max(tail_word::tail(words)).get();
-        let ready = self.make_page(stage, begin)?;
+        let tail = tail_word::tail(words).get();
+        let begin = self.prepare.writer.core.ready_end().get().max(tail);
+        let is_in_page = begin >= tail + HEADER_LEN as u64
+            && !begin.is_multiple_of(self.prepare.writer.core.capacity());
+        let ready = if is_in_page { begin } else { self.make_page(stage, begin)? };
         // Others may go on in what is ready, up to where it ends.
         let limit = ready + limits::len_at(self.prepare.writer.core, Lsn::new(ready), len);
         let limit = Lsn::new(limit.min(words.allocated_end()));

@@ -107,7 +107,7 @@ impl Core {
     pub(crate) fn preparer(&self) -> Preparer<'_> {
         let Core { dir, geometry, ready: Ready { filesystem, rights, pieces, .. }, .. } = self;
         let (filesystem, room) = (*filesystem, self.room());
-        Preparer { dir, geometry, filesystem, rights, pieces, room }
+        Preparer { dir, geometry, filesystem, rights, pieces, room, skips_zeros: false }
     }
 
     /// Bytes that a segment gets blocks for.

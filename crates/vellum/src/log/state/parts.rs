@@ -11,6 +11,7 @@ use crate::log::commit::trigger::Trigger;
 use crate::options::limits::{
     MAPPED_BYTES_MAX_DEFAULT, PREFAULT_BYTES_DEFAULT, STAGED_SEGMENTS_MAX_DEFAULT,
 };
+use crate::segment::groups::Groups;
 use crate::segment::kept::KeptFiles;
 use crate::segment::listing::LastListing;
 use crate::segment::pace::Pace;
@@ -30,6 +31,8 @@ pub(crate) struct Ready {
     pub(crate) pieces: Pieces,
     /// How this process slows down where memory is full of what the device has not got yet.
     pub(crate) pace: Pace,
+    /// How long the commit groups were since this process made its last segment.
+    pub(crate) groups: Groups,
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) prefault_bytes: u64,
     pub(crate) mapped_bytes_max: u64,
@@ -94,6 +97,7 @@ impl Ready {
             rights,
             pieces: Pieces::default(),
             pace: Pace::default(),
+            groups: Groups::default(),
             prefault_bytes: prefault_bytes.min(geometry.segment_capacity),
             mapped_bytes_max: options.tuning.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
             spares_max: options.tuning.spare_segments_max,

@@ -11,7 +11,9 @@ use vellum::{ErrorKind, Layout, Log, Options, Tuning};
 use super::{after_power_cut, staged};
 use crate::support::child::{Child, hear, say};
 use crate::support::mount::Mount;
-use crate::support::{Read, assert_holds, payload, payloads, place, read_all, scratch};
+use crate::support::{
+    Read, assert_holds, payload, payloads, place, read_all, scratch, segment_files,
+};
 
 /// Longer than what is stored through a mapping.
 const LONG: usize = 150_000;
@@ -181,4 +183,39 @@ fn a_file_that_was_linked_as_the_spare_keeps_its_bytes() {
     log.sync().unwrap();
     assert!(read_all(&log).ends_with(&records));
     assert_eq!(fs::read(&mine).unwrap(), b"precious");
+}
+
+/// Whether some segment has blocks that nothing was written to.
+fn has_unwritten_blocks(log: &Path) -> bool {
+    segment_files(log).iter().any(|path| {
+        let file = fs::File::open(path).unwrap();
+        let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).unwrap();
+        let metadata = file.metadata().unwrap();
+        hole < metadata.len() && metadata.blocks() * 512 >= metadata.len()
+    })
+}
+
+#[test]
+fn long_groups_go_to_blocks_alone_and_short_ones_to_written_zeros() {
+    let dir = scratch();
+    let capacity = 2 << 20;
+    let log =
+        staged().tuning(Tuning::new().segment_capacity_bytes(capacity)).open(place(&dir)).unwrap();
+    let mut expected = Vec::new();
+    let mut commit = |seed, len| {
+        expected.push(append(&log, seed, len));
+        log.commit(expected.last().unwrap().0).unwrap();
+    };
+    (0..24).for_each(|seed| commit(seed, 100_000));
+    assert!(!has_unwritten_blocks(&place(&dir)), "those of 100 000 bytes are written twice");
+    (24..32).for_each(|seed| commit(seed, 600_000));
+    assert!(has_unwritten_blocks(&place(&dir)), "those of 600 000 bytes are not");
+    // Enough to leave the segments behind that have no zeros.
+    (32..92).for_each(|seed| commit(seed, 100_000));
+    let tail = log.tail();
+    assert!(tail.get() > 6 * capacity);
+    let copy = after_power_cut(&place(&dir));
+    assert_holds(&Options::default().open(place(&copy)).unwrap(), &expected);
+    drop(log);
+    assert_holds(&Options::default().open(place(&dir)).unwrap(), &expected);
 }
