@@ -40,13 +40,13 @@ fn cases_in_memory() -> Vec<Case> {
             }
         }
     };
-    let appends = [FirstRecord, ColdAppend, Append, LargeAppend, RollOver, LongRecord];
+    let appends = [FirstRecord, ColdAppend, Append, UsualAppend, LargeAppend, RollOver, LongRecord];
     let in_place = [Batch, Publish, Abandon];
     let repairs = [RepairAtEnd, RepairInside, RepairLong, RepairByReader];
     let auto = Preallocate::Auto;
     add(&appends, &[Opener, Attached], auto);
-    add(&[Append, LargeAppend, RollOver, LongRecord], &[Holding], auto);
-    add(&[Append, RollOver], &[Follower], auto);
+    add(&[Append, UsualAppend, LargeAppend, RollOver, LongRecord], &[Holding], auto);
+    add(&[Append, UsualAppend, RollOver], &[Follower], auto);
     add(&in_place, &[Opener, Attached], auto);
     add(&[Trim, AttachDetach], &[Opener, Attached], auto);
     add(&[Create], &[Opener], auto);

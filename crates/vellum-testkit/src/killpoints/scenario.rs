@@ -19,6 +19,8 @@ pub enum Operation {
     ColdAppend,
     /// A record through the mapping, everything being warm.
     Append,
+    /// The same with room for many of its kind, so that it needs nothing but its bytes.
+    UsualAppend,
     /// A record of more than 8 KiB, by `pwrite`.
     LargeAppend,
     /// A record that skips the end of a segment, and prepares the one after the next.
@@ -167,17 +169,20 @@ pub type Expected = Vec<(Payload, Need)>;
 impl Operation {
     /// Share of a sample's time, by the number of places where something can be seen from outside.
     pub fn weight(self) -> u32 {
-        use Operation::{Abandon, Append, Batch, ColdAppend, LargeAppend, Publish};
-        if matches!(self, Append | ColdAppend | LargeAppend | Batch | Publish | Abandon) {
-            1
-        } else {
-            4
+        use Operation::{Abandon, Append, Batch, ColdAppend, LargeAppend, Publish, UsualAppend};
+        match self {
+            Append | UsualAppend | ColdAppend | LargeAppend | Batch | Publish | Abandon => 1,
+            _ => 4,
         }
     }
 
     /// Bytes of log per segment: as few as can be, so that everything is small and rotates.
     pub fn segment_capacity(self) -> u64 {
-        if self == Operation::LargeAppend { 16 << 10 } else { 4096 }
+        match self {
+            Operation::LargeAppend => 16 << 10,
+            Operation::UsualAppend => 4 << 20,
+            _ => 4096,
+        }
     }
 
     /// Whether the log is there before the victim starts.
@@ -278,12 +283,17 @@ impl Operation {
     /// Number of the template's record that the victim trims or truncates to, or marks.
     pub const TRIM_TO: u32 = 9;
 
-    /// The record that the victim appends, and has acknowledged, before it starts.
-    pub fn record_before(self) -> Option<Payload> {
-        use Operation::{ColdAppend, FirstRecord, ForkedAppend};
-        let is_warm =
-            !self.opens_itself() && !matches!(self, FirstRecord | ColdAppend | ForkedAppend);
-        is_warm.then_some(Payload::new('v', 0, 100))
+    /// Records that the victim appends, and has acknowledged, before it starts.
+    pub fn records_before(self) -> impl Iterator<Item = Payload> {
+        use Operation::{ColdAppend, FirstRecord, ForkedAppend, UsualAppend};
+        let count = match self {
+            FirstRecord | ColdAppend | ForkedAppend => 0,
+            // The first opens the segment, the next maps more than it needs, and with each the
+            // zeros ahead of a text log become twice as many.
+            UsualAppend => 12,
+            _ => u32::from(!self.opens_itself()),
+        };
+        (0..count).map(|number| Payload::new('v', number, 100))
     }
 
     /// Records of the operation under test.
@@ -292,6 +302,7 @@ impl Operation {
             Operation::FirstRecord
             | Operation::ColdAppend
             | Operation::Append
+            | Operation::UsualAppend
             | Operation::Commit
             | Operation::CommitByFlush
             | Operation::FirstCommit
@@ -395,7 +406,7 @@ impl Case {
             _ => Need::Must,
         };
         all.extend((0..).zip(self.operation.template_records()).map(|(n, p)| (p, need(n))));
-        all.extend(self.operation.record_before().map(|p| (p, need_before)));
+        all.extend(self.operation.records_before().map(|p| (p, need_before)));
         if self.operation == Operation::Truncate {
             let need = if is_done { Need::Never } else { Need::May(1) };
             let cut = all.iter_mut().skip(Operation::TRIM_TO as usize);

@@ -69,7 +69,8 @@ pub fn report(page: &SharedPage, work: impl FnOnce() -> anyhow::Result<()>) -> i
 fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
     let operation = case.operation;
     let log = if operation.opens_itself() { None } else { Some(case.options().open(dir)?) };
-    if let (Some(log), Some(record)) = (&log, operation.record_before()) {
+    for record in operation.records_before() {
+        let Some(log) = &log else { break };
         let lsn = log.append(&record.bytes(case.layout))?;
         if operation.has_committed_before() {
             log.commit(lsn)?;
