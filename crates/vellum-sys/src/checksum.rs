@@ -12,17 +12,30 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 /// The checksum of what `crc` is the checksum of, and of `bytes` behind that.
-#[inline]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
+    way()(crc, bytes)
+}
+
+/// What is as [`crc32c_append`], for who needs it often: the processor was asked what it can do.
+pub fn way() -> fn(u32, &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() <= FEW && std::arch::is_x86_feature_detected!("sse4.2") {
-        // SAFETY: the processor has the instruction.
-        return unsafe { few(crc, bytes) };
+    if std::arch::is_x86_feature_detected!("sse4.2") {
+        return |crc, bytes| match bytes.len() {
+            // SAFETY: the processor has the instruction.
+            ..=FEW => unsafe { few(crc, bytes) },
+            _ => many(crc, bytes),
+        };
     }
+    many
+}
+
+#[inline(never)]
+fn many(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
 #[cfg(target_arch = "x86_64")]
+#[inline]
 #[target_feature(enable = "sse4.2")]
 fn few(crc: u32, bytes: &[u8]) -> u32 {
     use std::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u16, _mm_crc32_u32, _mm_crc32_u64};

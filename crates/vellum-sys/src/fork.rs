@@ -114,6 +114,12 @@ impl<T: Inherit> PerProcess<T> {
         Ok(self.newest())
     }
 
+    /// The calling process's value, if one load shows that it has one.
+    #[inline]
+    pub fn at_hand(&self) -> Option<&T> {
+        if self.home.is_settled() { Some(self.newest()) } else { None }
+    }
+
     /// The newest value, which after a fork may still be the parent's.
     #[inline]
     pub fn newest(&self) -> &T {

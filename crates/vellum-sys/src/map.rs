@@ -12,6 +12,7 @@
 use std::ffi::c_void;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use rustix::io::{self, Errno};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
@@ -95,14 +96,33 @@ impl Map {
     /// # Panics
     ///
     /// If that would leave the mapping.
-    #[inline]
+    #[inline(always)]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "write leaves the mapping");
         // SAFETY: the target range was just checked to lie in the mapping, and `bytes` is memory of
         // this process that no safe code can place inside it.
         unsafe {
             let target = self.start.as_ptr().add(offset);
-            ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
+            copy(bytes.as_ptr(), target, bytes.len());
+        }
+    }
+
+    /// Copies `head` to `offset` and `bytes` behind it, in the other order: where the head is
+    /// found, the bytes are there too, wherever this process dies.
+    ///
+    /// # Panics
+    ///
+    /// If that would leave the mapping.
+    #[inline(always)]
+    pub fn write_headed<const N: usize>(&self, offset: usize, head: &[u8; N], bytes: &[u8]) {
+        let end = offset.checked_add(N + bytes.len());
+        assert!(end.is_some_and(|end| end <= self.len), "write leaves the mapping");
+        // SAFETY: as in `write`, for both.
+        unsafe {
+            let target = self.start.as_ptr().add(offset);
+            copy(bytes.as_ptr(), target.add(N), bytes.len());
+            compiler_fence(Ordering::Release);
+            copy(head.as_ptr(), target, N);
         }
     }
 
@@ -176,6 +196,38 @@ impl Map {
         unsafe {
             let start = self.start.as_ptr().add(begin);
             advice::give(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
+        }
+    }
+}
+
+/// Copies `len` bytes, few of them without a call.
+///
+/// # Safety
+///
+/// As for [`ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy(source: *const u8, target: *mut u8, len: usize) {
+    /// Copies the first and the last `T`; they may overlap.
+    #[inline(always)]
+    unsafe fn ends<T>(source: *const u8, target: *mut u8, len: usize) {
+        let last = len - size_of::<T>();
+        // SAFETY: the caller's: `len` bytes have room for a `T` at each end.
+        unsafe {
+            let (first, behind) = (source.cast::<T>(), source.add(last).cast::<T>());
+            let (first, behind) = (first.read_unaligned(), behind.read_unaligned());
+            target.cast::<T>().write_unaligned(first);
+            target.add(last).cast::<T>().write_unaligned(behind);
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        match len {
+            0 => {}
+            1 => *target = *source,
+            2..4 => ends::<u16>(source, target, len),
+            4..8 => ends::<u32>(source, target, len),
+            8..=16 => ends::<u64>(source, target, len),
+            _ => ptr::copy_nonoverlapping(source, target, len),
         }
     }
 }

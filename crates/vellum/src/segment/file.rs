@@ -180,6 +180,21 @@ impl Segment {
         Ok(Some(map))
     }
 
+    /// Up to which position the mapping is ready to be stored to; zero without one.
+    pub(crate) fn ready_end(&self) -> Lsn {
+        let ready = match &self.map {
+            Some(_) => self.ready_len.load(Ordering::Relaxed) as u64,
+            None => 0,
+        };
+        Lsn::new(self.first.get() + ready.saturating_sub(self.header_len))
+    }
+
+    /// This, with its mapping, under which storage may have failed.
+    #[inline]
+    pub(crate) fn with_map(&self) -> Option<(&Segment, &Map)> {
+        self.map.as_ref().map(|map| (self, map))
+    }
+
     /// The mapping, unless storage has failed under it: then system calls say what is wrong.
     #[inline]
     fn kept_map(&self) -> Option<&Map> {

@@ -109,7 +109,7 @@ pub(crate) fn take_idle<'a, T>(cells: &'a [Exclusive<T>]) -> Vec<Option<Taken<'a
 
 /// A value for each of the first threads of a process, and some that all threads share.
 pub(crate) struct Seats<T> {
-    own: Box<[Exclusive<T>]>,
+    own: Box<[Exclusive<T>; thread_number::OWN_COUNT]>,
     shared: Box<[Exclusive<T>]>,
     /// Whether this process passes the barriers of `sys::barrier`. No word of the protocol: both
     /// values do, and once it is true it stays so.
@@ -119,9 +119,10 @@ pub(crate) struct Seats<T> {
 impl<T: Default> Seats<T> {
     /// `is_registered` as in [`set_registered`](Seats::set_registered).
     pub(crate) fn new(shared_count: usize, is_registered: bool) -> Seats<T> {
-        let make = |count: usize| (0..count).map(|_| Exclusive::new(T::default())).collect();
-        let own = make(thread_number::OWN_COUNT);
-        Seats { own, shared: make(shared_count), is_registered: is_registered.into() }
+        let make = || Exclusive::new(T::default());
+        let own = Box::new(std::array::from_fn(|_| make()));
+        let shared = (0..shared_count).map(|_| make()).collect();
+        Seats { own, shared, is_registered: is_registered.into() }
     }
 }
 
@@ -145,6 +146,14 @@ impl<T> Seats<T> {
         unsafe { seat.take_own(self.is_registered()) }
     }
 
+    /// As [`own`](Seats::own), where this process passes the barriers of `sys::barrier`.
+    #[inline]
+    pub(crate) fn own_registered(&self) -> Option<Taken<'_, T>> {
+        let seat = self.own.get(thread_number::get())?;
+        // SAFETY: as in `own`.
+        if self.is_registered() { unsafe { seat.take_own(true) } } else { None }
+    }
+
     /// Those that threads share, as far as they are free; each thread begins at another one.
     pub(crate) fn shared(&self) -> impl Iterator<Item = Taken<'_, T>> {
         let (first, count) = (thread_number::get(), self.shared.len());
@@ -154,7 +163,7 @@ impl<T> Seats<T> {
 
     /// Those of other threads that are not in use. Costs a barrier.
     pub(crate) fn idle(&self) -> impl Iterator<Item = Taken<'_, T>> {
-        take_idle(&self.own).into_iter().flatten()
+        take_idle(&self.own[..]).into_iter().flatten()
     }
 
     /// All that are not in use. Costs a barrier.
@@ -165,7 +174,7 @@ impl<T> Seats<T> {
     /// All of them, if none is in use. Costs a barrier.
     pub(crate) fn all(&self) -> Option<Vec<Taken<'_, T>>> {
         let shared = self.shared.iter().map(Exclusive::try_take);
-        take_idle(&self.own).into_iter().chain(shared).collect()
+        take_idle(&self.own[..]).into_iter().chain(shared).collect()
     }
 }
 

@@ -23,6 +23,13 @@ impl RuleWords {
         (limit != 0).then_some(limit)
     }
 
+    /// A hint up to which offset records go that start at `start`, of `most` at most; 0 where its
+    /// segment was left.
+    #[inline]
+    pub(crate) fn room_at(&self, start: Lsn, most: u64) -> u64 {
+        if self.is_left(start) { 0 } else { self.limit().map_or(most, |limit| limit.min(most)) }
+    }
+
     pub(crate) fn set_limit(&self, limit: Option<u64>) {
         self.limit.store(limit.unwrap_or(0), Ordering::SeqCst);
     }

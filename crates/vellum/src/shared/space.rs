@@ -34,11 +34,11 @@ impl Words {
         self.allocated_end.store(end, Ordering::Release);
     }
 
-    /// A hint of how far ahead of `end` space is ready, or segments exist.
+    /// A hint up to where space is ready, or segments exist.
     #[inline]
-    pub(crate) fn ahead_of(&self, end: Lsn, is_ready: bool) -> u64 {
+    pub(crate) fn prepared_end(&self, is_ready: bool) -> u64 {
         let prepared = if is_ready { &self.ready_end } else { &self.allocated_end };
-        prepared.load(Ordering::Relaxed).saturating_sub(end.get())
+        prepared.load(Ordering::Relaxed)
     }
 
     /// Says that everything before `end` is ready to be stored to.

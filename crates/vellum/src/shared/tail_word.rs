@@ -87,12 +87,14 @@ pub(crate) fn tail(words: &Words) -> Lsn {
 }
 
 /// The tail word as it stands.
+#[inline]
 pub(crate) fn load(words: &Words) -> TailWord {
     // Pairs with the exchange in `reserve`: who sees a tail sees the slots it rests upon.
     TailWord(words.tail.load(Ordering::Acquire))
 }
 
 /// Up to where space is ready to be reserved.
+#[inline]
 pub(crate) fn ready_end(words: &Words) -> Lsn {
     Lsn::new(words.ready_end.load(Ordering::Acquire))
 }
@@ -117,25 +119,44 @@ pub(crate) fn reserve(
             own.start.store(0, Ordering::Release);
             return Err(Refused::Beyond { tail: start, end });
         }
-        // `len` before `start`: a slot with a new start never shows an old length. Release, because
-        // who reads the new length beside the old start concludes that what stood there was
-        // published.
-        own.len.store(len, Ordering::Release);
-        own.start.store(start.get(), Ordering::Release);
-        if seen.slot() != slot {
-            confirm(words.slots.get(seen.slot()), start);
-        }
-        // Release: who sees the new tail sees `start`, `len` and the confirmation.
-        match words.tail.compare_exchange_weak(
-            seen.to_word(),
-            TailWord::new(end, slot).to_word(),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => return Ok(Grant { range: Range { start, len }, before: seen.slot() }),
-            Err(_) => seen = back_off(words),
+        match attempt(words, slot, seen, len) {
+            Some(grant) => return Ok(grant),
+            None => seen = back_off(words),
         }
     }
+}
+
+/// Reserves `len` bytes at the tail of `seen` for the owner of `slot`, if the tail word is still
+/// that one.
+#[inline(always)]
+pub(crate) fn attempt(words: &Words, slot: usize, seen: TailWord, len: u64) -> Option<Grant> {
+    let own = &words.slots[slot];
+    let start = seen.tail();
+    let range = Range { start, len };
+    // `len` before `start`: a slot with a new start never shows an old length. Release, because
+    // who reads the new length beside the old start concludes that what stood there was published.
+    own.len.store(len, Ordering::Release);
+    own.start.store(start.get(), Ordering::Release);
+    if seen.slot() != slot {
+        confirm(words.slots.get(seen.slot()), start);
+    }
+    // Release: who sees the new tail sees `start`, `len` and the confirmation.
+    match words.tail.compare_exchange_weak(
+        seen.to_word(),
+        TailWord::new(range.end(), slot).to_word(),
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        Ok(_) => Some(Grant { range, before: seen.slot() }),
+        Err(_) => None,
+    }
+}
+
+/// Takes back an attempt that has failed, and stays away for a moment.
+#[cold]
+pub(crate) fn give_way(words: &Words, slot: usize) {
+    publish(words, slot);
+    back_off(words);
 }
 
 /// Lets the winner append a few more while the tail word is in its cache, then looks again.

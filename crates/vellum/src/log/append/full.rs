@@ -22,7 +22,7 @@ use crate::log::commit::Commit;
 use crate::log::keep::retention;
 use crate::log::repair::pad;
 use crate::log::state::holds::HoldKind;
-use crate::log::state::{place, poison, wait};
+use crate::log::state::{busy, place, poison, wait};
 use crate::shared::full::Way;
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -37,6 +37,27 @@ fn is_full(error: &Error) -> bool {
 }
 
 impl Append<'_> {
+    /// Appends one record; on a full disk, does what this process chose.
+    #[inline]
+    pub(crate) fn append_record(self, record: &[u8]) -> Result<Lsn> {
+        let answer = match self.core.geometry.layout {
+            Layout::Framed => self.append_short::<true>(record),
+            Layout::Text => self.append_short::<false>(record),
+        };
+        match answer {
+            Some(Ok(lsn)) => Ok(lsn),
+            answer => self.append_unusual(record, answer.and_then(Result::err)),
+        }
+    }
+
+    /// Appends a record that is not a usual one, or that was refused with `error`.
+    #[cold]
+    fn append_unusual(self, record: &[u8], error: Option<Error>) -> Result<Lsn> {
+        let Some(error) = error else { return self.append(&[record]) };
+        busy::step_back_if_lost(self.core);
+        self.append_later(&[record], error)
+    }
+
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append(self, parts: &[&[u8]]) -> Result<Lsn> {
@@ -56,8 +77,7 @@ impl Append<'_> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         check_len(len)?;
         match core.geometry.layout {
-            Layout::Framed if core.geometry.has_envelope => self.append_in_envelope(parts, len),
-            Layout::Framed => self.append_frame(parts, len),
+            Layout::Framed => self.append_framed(parts, len),
             Layout::Text => self.append_text(Text { parts, len, records: 1 }),
         }
     }

@@ -7,6 +7,7 @@ pub(crate) mod open_segments;
 pub(crate) mod record_writer;
 pub(crate) mod reservation;
 pub(crate) mod reserve;
+pub(crate) mod short;
 pub(crate) mod slots;
 pub(crate) mod steps;
 

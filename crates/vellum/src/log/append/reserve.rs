@@ -145,7 +145,7 @@ impl Appender<'_> {
             }
             NOT_OPENED
         };
-        let grant = match tail_word::reserve(words, slot.index, || core.ready_end(), len_at) {
+        let grant = match tail_word::reserve(words, slot.index(), || core.ready_end(), len_at) {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
@@ -210,7 +210,7 @@ impl Appender<'_> {
             let range = Range { start, len: len_at(start) };
             if start <= starts_by && slot.has_opened(range) { range.len } else { NOT_OPENED }
         };
-        tail_word::reserve(self.writer.core.words(), slot.index, limit, len_opened)
+        tail_word::reserve(self.writer.core.words(), slot.index(), limit, len_opened)
     }
 
     /// Reserves what has to be made ready first; `None` if others have done that meanwhile.

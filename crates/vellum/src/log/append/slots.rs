@@ -25,9 +25,10 @@ impl<'a> Appender<'a> {
     /// A slot for the calling thread, with nothing in flight in it.
     #[inline]
     pub(crate) fn take_slot(self) -> Result<Taken<'a, LocalSlot>> {
-        if let Some(slot) = self.writer.attachment.slots.own()
+        if let Some(mut slot) = self.writer.attachment.slots.own()
             && slot.is_claimed
         {
+            slot.short_room = 0;
             return Ok(slot);
         }
         self.take_any_slot()
@@ -38,12 +39,14 @@ impl<'a> Appender<'a> {
         let slots = &self.writer.attachment.slots;
         loop {
             for mut slot in slots.own().into_iter().chain(slots.shared()) {
+                slot.short_room = 0;
                 if slot.is_claimed || self.claim(&mut slot)? {
                     return Ok(slot);
                 }
             }
             // Those of other threads, where there are no more to claim.
-            if let Some(slot) = slots.idle().find(|slot| slot.is_claimed) {
+            if let Some(mut slot) = slots.idle().find(|slot| slot.is_claimed) {
+                slot.short_room = 0;
                 return Ok(slot);
             }
             // Every slot of this process is in the middle of an append.
@@ -67,7 +70,7 @@ impl<'a> Appender<'a> {
             None => self.borrow_slot()?,
             Some(index) => index,
         };
-        (slot.index, slot.is_claimed) = (index, true);
+        (slot.index, slot.is_claimed) = (index as u16, true);
         slot.is_lent = LENT_SLOTS.contains(&index);
         self.writer.attachment.claimed_count.fetch_add(1, Ordering::Relaxed);
         Ok(true)
@@ -105,8 +108,8 @@ impl<'a> Appender<'a> {
     /// Lets others pad what could be neither filled nor padded here; the next append claims another
     /// slot.
     pub(crate) fn give_up_slot(self, slot: &mut LocalSlot) {
-        (slot.is_claimed, slot.is_lent) = (false, false);
+        (slot.is_claimed, slot.is_lent, slot.short_room) = (false, false, 0);
         self.writer.attachment.claimed_count.fetch_sub(1, Ordering::Relaxed);
-        participants::give_up_slot(self.writer.core.words(), slot.index);
+        participants::give_up_slot(self.writer.core.words(), slot.index());
     }
 }

@@ -6,7 +6,7 @@ use std::{mem, thread};
 
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
-use crate::log::append::fill::Filler;
+use crate::log::append::fill::{Filler, MAPPED_LEN_MAX};
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
@@ -16,7 +16,12 @@ use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::{busy, place, poison, wakeup};
 use crate::shared::event_count;
 use crate::shared::tail_word::{self, Range};
-use crate::{Error, ErrorKind, Lsn, Result};
+use crate::sys::guard;
+use crate::{Error, ErrorKind, Lsn, OnFull, Result};
+
+/// Longest record that is appended by `short`. Longer ones want more space ahead.
+pub(crate) const SHORT_LEN_MAX: u64 = 4096;
+const _: () = assert!(SHORT_LEN_MAX <= MAPPED_LEN_MAX);
 
 /// Text that is appended as one piece.
 #[derive(Clone, Copy)]
@@ -35,6 +40,15 @@ impl Append<'_> {
         let Text { parts, len, records } = text;
         let is_mapped = self.is_mapped(len);
         self.append_with(records, len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
+    }
+
+    /// Appends one record of `len` bytes, given in parts, as a frame.
+    #[inline]
+    pub(crate) fn append_framed(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
+        match self.core.geometry.has_envelope {
+            true => self.append_in_envelope(parts, len),
+            false => self.append_frame(parts, len),
+        }
     }
 
     /// Appends one frame whose payload of `len` bytes is `parts`: a record, with its envelope if it
@@ -123,6 +137,9 @@ impl Append<'_> {
         slot.let_go();
         drop(lock);
         appender.after_publish(&mut slot);
+        if len <= SHORT_LEN_MAX {
+            appender.look_how_far(&mut slot);
+        }
         Ok(placement.at)
     }
 }
@@ -155,7 +172,7 @@ impl Appender<'_> {
     #[inline]
     pub(crate) fn publish_records(self, slot: &mut LocalSlot, placed: Placement, records: u64) {
         let bytes = placed.grant.range.end().get() - placed.at.get();
-        tail_word::count(self.writer.core.words(), slot.index, records, bytes);
+        tail_word::count(self.writer.core.words(), slot.index(), records, bytes);
         self.publish(slot);
     }
 
@@ -163,7 +180,7 @@ impl Appender<'_> {
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
         let core = self.writer.core;
-        tail_word::publish(core.words(), slot.index);
+        tail_word::publish(core.words(), slot.index());
         let is_registered = self.writer.attachment.slots.is_registered();
         if event_count::notify(&core.words().event_count, is_registered) {
             wakeup::wake_pollers(core);
@@ -189,6 +206,23 @@ impl Appender<'_> {
         if !later.pause.is_zero() {
             thread::sleep(later.pause);
         }
+    }
+
+    /// Finds out how far short records go without anything but their bytes. The slot has nothing to
+    /// do any more.
+    #[inline(never)]
+    fn look_how_far(self, slot: &mut LocalSlot) {
+        let core = self.writer.core;
+        let is_usual = core.has_mapping()
+            && !core.geometry.has_envelope
+            && core.choices.on_full != OnFull::Drop
+            && slot.is_claimed
+            && !slot.is_lent
+            && !guard::has_losses();
+        let Some(segment) = slot.segment.as_ref().filter(|_| is_usual) else { return };
+        let ready_end = layout::calm_end(self.writer, SHORT_LEN_MAX, true).min(segment.ready_end());
+        let ready = ready_end.get().saturating_sub(slot.segment_first.get());
+        slot.short_room = ready.min(core.capacity());
     }
 
     /// Ends the use of a slot that got no reservation; returns the error for the caller.

@@ -47,7 +47,7 @@ impl Log {
     /// writes to the device.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
-        Append::of(&self.core).append(&[record])
+        Append::of(&self.core).append_record(record)
     }
 
     /// Appends one record given in parts; returns its position.

@@ -28,7 +28,7 @@ pub(crate) fn write_in_order(writer: Writer<'_>) -> Option<TextWriteLock<'_>> {
 /// Leaves the file that is being written, if its time is over.
 #[inline]
 pub(crate) fn before_reserve(writer: Writer<'_>) {
-    if writer.core.geometry.layout == Layout::Text {
+    if writer.core.geometry.layout.rotates() {
         TextWriter::of(writer).look_at_clock();
     }
 }
@@ -51,10 +51,19 @@ pub(crate) fn look_ahead(
     is_ready: bool,
     later: &mut AfterPublish,
 ) {
-    match writer.core.geometry.layout {
-        Layout::Framed => FrameWriter::of(writer).look_ahead(end, len, is_ready, later),
-        Layout::Text => TextWriter::of(writer).look_ahead(end, is_ready, later),
+    let is_held = || writer.core.words().prepare.is_held();
+    if end > calm_end(writer, len, is_ready) && !is_held() {
+        later.space = Some(Space { end, len, is_ready });
     }
+}
+
+/// Up to where records of `len` bytes end that have nothing prepared.
+#[inline]
+pub(crate) fn calm_end(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
+    Lsn::new(match writer.core.geometry.layout {
+        Layout::Framed => FrameWriter::of(writer).calm_end(len, is_ready),
+        Layout::Text => TextWriter::of(writer).calm_end(is_ready),
+    })
 }
 
 /// Prepares what was noted.

@@ -72,13 +72,16 @@ pub(crate) struct Attachment {
 #[derive(Default)]
 pub(crate) struct LocalSlot {
     /// The shared slot, once claimed.
-    pub(crate) index: usize,
+    pub(crate) index: u16,
     pub(crate) is_claimed: bool,
     /// Whether it is to be given back after one append.
     pub(crate) is_lent: bool,
     /// The segment written last, and its first position, which is 0 where there is none.
     pub(crate) segment: Option<Arc<Segment>>,
     pub(crate) segment_first: Lsn,
+    /// Bytes of that segment in which short records need nothing but their bytes
+    /// (`append::short`); 0 where this is not known.
+    pub(crate) short_room: u64,
     /// Segments that were opened for one reservation because it may lie in several.
     pub(crate) more: Vec<Arc<Segment>>,
     /// Positions that may be reserved: of the segments above.
@@ -111,13 +114,19 @@ impl AfterPublish {
 pub(crate) struct Space {
     /// Where the record ends that came near.
     pub(crate) end: Lsn,
-    /// Bytes to be ready behind it.
-    pub(crate) ahead: u64,
+    /// Its bytes.
+    pub(crate) len: u64,
     /// Whether they are to be stored to.
     pub(crate) is_ready: bool,
 }
 
 impl LocalSlot {
+    /// The shared slot's index.
+    #[inline]
+    pub(crate) fn index(&self) -> usize {
+        usize::from(self.index)
+    }
+
     /// Whether the segment written last is the one that holds `lsn`.
     #[inline]
     pub(crate) fn was_in_segment_of(&self, capacity: u64, lsn: Lsn) -> bool {
@@ -149,7 +158,7 @@ impl LocalSlot {
     }
 
     pub(crate) fn forget_segment(&mut self) {
-        (self.segment, self.segment_first) = (None, Lsn::ZERO);
+        (self.segment, self.segment_first, self.short_room) = (None, Lsn::ZERO, 0);
         self.let_go_of_more();
     }
 }
@@ -254,8 +263,8 @@ impl Attachment {
     /// Gives a slot back that was lent for one append, which is over.
     #[cold]
     pub(crate) fn give_back(&self, words: &Words, slot: &mut LocalSlot) {
-        (slot.is_claimed, slot.is_lent) = (false, false);
-        participants::release_slot(words, slot.index);
+        (slot.is_claimed, slot.is_lent, slot.short_room) = (false, false, 0);
+        participants::release_slot(words, slot.index());
         self.claimed_count.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -65,10 +65,11 @@ pub(crate) fn check_sometimes(core: &Core, glance: &mut Glance) -> Result<()> {
 
 #[inline(never)]
 fn check_now(core: &Core, glance: &mut Glance) -> Result<()> {
-    let is_same_second = core.watch.checked_at.load(Ordering::Relaxed) == clock::uptime();
+    let now = clock::uptime();
+    let is_same_second = core.watch.checked_at.load(Ordering::Relaxed) == now;
     glance.step = if is_same_second { (2 * glance.step + 1).min(LEFT_OUT_MAX) } else { 0 };
     glance.left = glance.step;
-    check(core)
+    if is_same_second { Ok(()) } else { look(core, now) }
 }
 
 #[cold]

@@ -11,25 +11,32 @@ const RECORDS_AHEAD: u64 = 256;
 /// But no more than this.
 const AHEAD_BYTES_MAX: u64 = 16 << 20;
 impl FrameWriter<'_> {
-    /// Notes that more is to be prepared before it is needed, if this append is the one to notice:
-    /// a window of zeros for records that are stored, the next segment for those that are written.
+    /// Up to where records of `len` bytes end that have nothing prepared: a window of zeros for
+    /// records that are stored, the next segment for those that are written.
     #[inline]
-    pub(crate) fn look_ahead(self, end: Lsn, len: u64, is_ready: bool, later: &mut AfterPublish) {
+    pub(crate) fn calm_end(self, len: u64, is_ready: bool) -> u64 {
+        let prepared = self.writer.core.words().prepared_end(self.wants_zeros(is_ready));
+        prepared.saturating_sub(self.ahead(len))
+    }
+
+    #[inline]
+    fn wants_zeros(self, is_ready: bool) -> bool {
         let core = self.writer.core;
-        let words = core.words();
-        let is_ready = is_ready || (core.commits.stage.is_some() && !core.has_mapping());
-        let ahead = words.ahead_of(end, is_ready);
-        // Long records use a window up before the next one is ready: stay further ahead of them.
-        let wanted = core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX));
-        if ahead < wanted && !words.prepare.is_held() {
-            later.space = Some(Space { end, ahead: wanted, is_ready });
-        }
+        is_ready || (core.commits.stage.is_some() && !core.has_mapping())
+    }
+
+    /// Bytes to have prepared ahead of records of `len` bytes: long ones use a window up before the
+    /// next one is ready.
+    #[inline]
+    fn ahead(self, len: u64) -> u64 {
+        self.writer.core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX))
     }
 
     /// Prepares what was noted.
     pub(crate) fn prepare_next(self, space: Space, later: &mut AfterPublish) {
         let core = self.writer.core;
-        let Space { end, ahead, is_ready } = space;
+        let Space { end, len, is_ready } = space;
+        let (ahead, is_ready) = (self.ahead(len), self.wants_zeros(is_ready));
         let words = core.words();
         let is_helped = core.commits.stage.is_some() && self.writer.attachment.helpers.ask();
         let Some(prepare) = self.writer.try_lock_prepare() else { return };

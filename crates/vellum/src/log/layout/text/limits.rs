@@ -16,7 +16,7 @@ impl TextLog<'_> {
     /// been left.
     #[inline]
     pub(crate) fn limit_at(self, start: Lsn) -> u64 {
-        if self.core.words().files.rule.is_left(start) { 0 } else { self.newest_room() }
+        self.core.words().files.rule.room_at(start, self.core.capacity())
     }
 
     /// Bytes of the newest segment of a text log that records go to.

@@ -173,19 +173,16 @@ impl TextWriter<'_> {
         TextSpace::of(&prepare).set_moment(&words.files.policy.load().unwrap_or_default(), now);
     }
 
-    /// Notes what is to be prepared before it is needed: a window of zeros, or the file that comes
-    /// next.
+    /// Up to where records end that have nothing prepared: a window of zeros, or the file that
+    /// comes next.
     #[inline]
-    pub(crate) fn look_ahead(self, end: Lsn, is_ready: bool, later: &mut AfterPublish) {
+    pub(crate) fn calm_end(self, is_ready: bool) -> u64 {
         let core = self.writer.core;
         let words = core.words();
-        let rule = &words.files.rule;
-        let ahead = words.ahead_of(end, true);
-        let wants_zeros =
-            is_ready && ahead < TextLog::of(core).window() && space::needs_zeros(core);
-        let wants_file = end.get() > rule.edge().unwrap_or(0);
-        if (wants_zeros || wants_file) && !words.prepare.is_held() {
-            later.space = Some(Space { end, ahead: 0, is_ready });
+        let edge = words.files.rule.edge().unwrap_or(0);
+        match is_ready && space::needs_zeros(core) {
+            true => edge.min(words.prepared_end(true).saturating_sub(TextLog::of(core).window())),
+            false => edge,
         }
     }
 
