@@ -109,9 +109,13 @@ impl Appender<'_> {
         let placement = Placement { grant, at: grant.range.start };
         slot.short_room = 0;
         core.check_region()?;
-        self.fill_reserved(slot, placement, true, |filler, at| match IS_FRAMED {
-            true => filler.record(at, &[record], true),
-            false => filler.bytes(at, &[record], true),
+        self.fill_reserved(slot, placement, true, |filler, at| {
+            let segment = self.segment(filler.slot, at)?;
+            segment.check_len(segment.offset_of(at), grant.range.len as usize)?;
+            match IS_FRAMED {
+                true => filler.record(at, &[record], true),
+                false => filler.bytes(at, &[record], true),
+            }
         })?;
         self.publish_records(slot, placement, 1);
         core.check_region().map(|()| placement.at)
