@@ -45,9 +45,7 @@ impl Schedule {
             tick: (time / TICKS).clamp(TICK_MIN, Duration::from_secs(1)),
         }
     }
-}
 
-impl Schedule {
     /// How many slices a warm-up takes: a bar that counts it as one tells too much time to be left.
     pub(super) fn warm_up_slices(&self) -> u64 {
         let slices = self.warm_up.as_secs_f64() / self.slice.as_secs_f64();

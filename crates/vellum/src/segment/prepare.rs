@@ -54,7 +54,7 @@ pub(crate) struct Preparer<'a> {
     /// Bytes of the log that a segment gets blocks for: less than its capacity where a text log
     /// goes on in a new file before.
     pub(crate) room: u64,
-    /// Whether a staged segment gets blocks alone, where nobody has asked for zeros.
+    /// Whether a segment gets blocks alone that would get zeros.
     pub(crate) skips_zeros: bool,
 }
 
@@ -234,9 +234,7 @@ impl Preparer<'_> {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) if preparation.is_best_effort => {}
             answer => answer?,
         }
-        let is_enough =
-            has_blocks && self.skips_zeros && self.geometry.preallocate == Preallocate::Auto;
-        if preparation.writes_zeros && !in_steps && !is_enough {
+        if preparation.writes_zeros && !in_steps && !(has_blocks && self.skips_zeros) {
             // The page cache takes them faster, and who needs the segment waits.
             let begun = if self.is_synced() { sys::file::len(fd)?.min(file_len) } else { 0 };
             sys::file::write_zeros_at(fd, begun, file_len - begun, ZEROS_BYTES_MAX)?;

@@ -27,7 +27,13 @@ impl RuleWords {
     /// segment was left.
     #[inline]
     pub(crate) fn room_at(&self, start: Lsn, most: u64) -> u64 {
-        if self.is_left(start) { 0 } else { self.limit().map_or(most, |limit| limit.min(most)) }
+        if self.is_left(start) { 0 } else { self.room(most) }
+    }
+
+    /// Up to which offset records go in the newest segment, of `most` at most.
+    #[inline]
+    pub(crate) fn room(&self, most: u64) -> u64 {
+        self.limit().map_or(most, |limit| limit.min(most))
     }
 
     pub(crate) fn set_limit(&self, limit: Option<u64>) {

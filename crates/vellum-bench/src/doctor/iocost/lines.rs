@@ -2,6 +2,7 @@
 
 use super::device::Device;
 use super::rates::Model;
+use crate::bytes::mebibytes;
 use crate::report;
 
 /// Smaller limits would stop a neighbour.
@@ -188,8 +189,4 @@ pub(super) fn rounded(bytes: u64) -> u64 {
 /// For people.
 pub(super) fn rate(bytes: u64) -> String {
     format!("{} a second", mebibytes(bytes))
-}
-
-fn mebibytes(bytes: u64) -> String {
-    crate::bytes::mebibytes(bytes)
 }

@@ -25,13 +25,10 @@ impl<'a> Appender<'a> {
     /// A slot for the calling thread, with nothing in flight in it.
     #[inline]
     pub(crate) fn take_slot(self) -> Result<Taken<'a, LocalSlot>> {
-        if let Some(mut slot) = self.writer.attachment.slots.own()
-            && slot.is_claimed
-        {
-            slot.short_room = 0;
-            return Ok(slot);
-        }
-        self.take_any_slot()
+        let own = self.writer.attachment.slots.own().filter(|slot| slot.is_claimed);
+        let mut slot = own.map_or_else(|| self.take_any_slot(), Ok)?;
+        slot.short_room = 0;
+        Ok(slot)
     }
 
     #[cold]
@@ -39,14 +36,12 @@ impl<'a> Appender<'a> {
         let slots = &self.writer.attachment.slots;
         loop {
             for mut slot in slots.own().into_iter().chain(slots.shared()) {
-                slot.short_room = 0;
                 if slot.is_claimed || self.claim(&mut slot)? {
                     return Ok(slot);
                 }
             }
             // Those of other threads, where there are no more to claim.
-            if let Some(mut slot) = slots.idle().find(|slot| slot.is_claimed) {
-                slot.short_room = 0;
+            if let Some(slot) = slots.idle().find(|slot| slot.is_claimed) {
                 return Ok(slot);
             }
             // Every slot of this process is in the middle of an append.

@@ -149,9 +149,8 @@ impl RoomMaker<'_> {
             // No files for a log that is gone: another one may have taken its place.
             place::require(core)?;
         }
-        let has_long_groups = self.has_long_groups();
         while next < end.get() {
-            let preparer = Preparer { skips_zeros: has_long_groups, ..core.preparer() };
+            let preparer = Preparer { skips_zeros: self.skips_zeros(), ..core.preparer() };
             if let Err(error) = poison::heed_sync(core, preparer.create(Lsn::new(next))) {
                 // A record longer than the disk has room for must not eat the room there is.
                 self.unallocate(allocated, next);
@@ -172,11 +171,13 @@ impl RoomMaker<'_> {
         Ok(next > allocated)
     }
 
-    /// Whether writing zeros to the next segment would cost more than it saves.
-    fn has_long_groups(self) -> bool {
+    /// Whether writing zeros to the next segment would cost more than it saves, and nobody has
+    /// asked for them.
+    fn skips_zeros(self) -> bool {
         let core = self.prepare.writer.core;
         let CommitCounts { syncs, synced_bytes, .. } = core.words().commits.counts.counts();
-        core.ready.groups.are_long(syncs, synced_bytes)
+        core.geometry.preallocate == Preallocate::Auto
+            && core.ready.groups.are_long(syncs, synced_bytes)
     }
 
     /// Gets on with the file of the segment behind the one in which `wanted` lies, by a part for
@@ -187,7 +188,7 @@ impl RoomMaker<'_> {
         let (capacity, end) = (core.capacity(), core.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
         let is_there = core.words().allocated_end() > end.get();
-        if share == 0 || is_there || self.has_long_groups() {
+        if share == 0 || is_there || self.skips_zeros() {
             return Ok(());
         }
         // It is whole when three quarters of the other one are in use.

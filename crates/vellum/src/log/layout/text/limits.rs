@@ -22,8 +22,7 @@ impl TextLog<'_> {
     /// Bytes of the newest segment of a text log that records go to.
     #[inline]
     pub(crate) fn newest_room(self) -> u64 {
-        let limit = self.core.words().files.rule.limit();
-        limit.map_or(self.core.capacity(), |limit| limit.min(self.core.capacity()))
+        self.core.words().files.rule.room(self.core.capacity())
     }
 
     /// Bytes of zeros to keep ahead of the tail.
