@@ -1,6 +1,7 @@
-//! What records go through: the log or pipe of a way, its writers, and its reader.
+//! What records go through: the log, pipe or memory of a way, its writers, and its reader.
 
 use std::fs::File;
+use std::hint;
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -26,6 +27,8 @@ use crate::ways::{Appender, Prepared, WayName};
 const READ_BYTES: usize = 64 << 10;
 /// As much as a user may give a pipe by default.
 const PIPE_BYTES: usize = 1 << 20;
+/// Memory of a writer of the way `floor`: more than one record, and less than a cache.
+const MEMORY_BYTES: usize = 1 << 20;
 
 /// Made before the writers and the reader are forked.
 pub(super) struct Channel {
@@ -33,7 +36,7 @@ pub(super) struct Channel {
     options: Options,
     dir: PathBuf,
     bytes: usize,
-    /// The log or file; `None` for a pipe.
+    /// The log or file; `None` for a pipe, and for memory.
     prepared: Option<Box<dyn Prepared>>,
     pipe: Option<(OwnedFd, OwnedFd)>,
 }
@@ -61,7 +64,7 @@ impl Channel {
             }
             LatencyWay::Write | LatencyWay::WriteFdatasync => Some(WayName::Write.way(options)),
             LatencyWay::Writev => Some(WayName::Writev.way(options)),
-            LatencyWay::Pipe => None,
+            LatencyWay::Pipe | LatencyWay::Floor => None,
         };
         let prepared = medium.map(|medium| medium.prepare(dir, setting)).transpose()?;
         let pipe = (way == LatencyWay::Pipe).then(make_pipe).transpose()?;
@@ -84,7 +87,7 @@ impl Channel {
                 let pipe = end.try_clone().context(|| "duplicate the end of the pipe")?;
                 Ok(Box::new(PipeWriter { pipe: File::from(pipe) }))
             }
-            (None, None) => unreachable!("a way has a log, a file or a pipe"),
+            (None, None) => Ok(Box::new(MemoryWriter::new())),
         }
     }
 
@@ -129,6 +132,30 @@ fn make_pipe() -> Result<(OwnedFd, OwnedFd)> {
     // Without the right to that, the pipe is as long as the system makes it.
     let _ = fcntl_setpipe_size(&end, PIPE_BYTES);
     Ok((begin, end))
+}
+
+/// Memory of the writer, all of it touched: what a store costs, and nothing else.
+struct MemoryWriter {
+    memory: Box<[u8]>,
+    at: usize,
+}
+
+impl MemoryWriter {
+    fn new() -> MemoryWriter {
+        MemoryWriter { memory: vec![1; MEMORY_BYTES].into_boxed_slice(), at: 0 }
+    }
+}
+
+impl Appender for MemoryWriter {
+    fn append(&mut self, record: &[u8]) -> Result<()> {
+        if self.at + record.len() > self.memory.len() {
+            self.at = 0;
+        }
+        self.memory[self.at..self.at + record.len()].copy_from_slice(record);
+        self.at += record.len();
+        hint::black_box(&self.memory);
+        Ok(())
+    }
 }
 
 struct PipeWriter {

@@ -20,6 +20,8 @@
 //! The reader checks every record: one that is lost, torn, doubled or out of order fails the run.
 //! Records that are made durable are read back after it.
 //!
+//! How long a record took because the machine stopped its writer is told apart: see [`timeline`].
+//!
 //! Writers spin until a record is due as long as each process has a core of its own; otherwise they
 //! sleep.
 
@@ -42,6 +44,7 @@ use crate::report::Case;
 mod channel;
 mod round;
 mod rows;
+mod timeline;
 
 use round::Sample;
 
@@ -59,6 +62,8 @@ named! {
     /// A way for records to get from writers to a reader, or to the device.
     #[non_exhaustive]
     pub enum LatencyWay, "is not a way whose latency can be measured" {
+        /// Memory of the writer: what the machine and the clock take. Nobody reads it.
+        Floor = "floor",
         /// A Vellum log of framed records.
         VellumFramed = "vellum-framed",
         /// A Vellum text log.
@@ -105,8 +110,9 @@ Examples:
 /// Each writer appends so many records a second. Every time is counted from the moment at which the
 /// record was due, so a writer that is held up is late for all records of that time, and each of
 /// them counts. Shown are the times until the append had returned, and until a reader in another
-/// process had the record; for ways that make each record durable, until it was. Quantiles are
-/// those of all records of a round, to a part in 32.
+/// process had the record; for ways that make each record durable, until it was. `above floor` is
+/// the first of these without the time for which the machine had stopped a writer that was not in
+/// an append. Quantiles are those of all records of a round, to a part in 32.
 ///
 /// Every combination of the lists is run, and all ways take turns in each. Every record is looked
 /// for: one that is lost, torn, doubled or out of order fails the run. Writers and reader spin if
@@ -156,8 +162,8 @@ pub struct Config {
     #[arg(id = "reader", long, value_name = "KINDS", value_delimiter = ',')]
     #[arg(default_values_t = ReaderKind::ALL, hide_default_value = true)]
     pub readers: Vec<ReaderKind>,
-    /// Which ways: vellum-framed, vellum-text, write, writev, pipe; and of those that make each
-    /// record durable: vellum-wal, write-fdatasync [default: all]
+    /// Which ways: floor (memory of the writer), vellum-framed, vellum-text, write, writev, pipe;
+    /// and of those that make each record durable: vellum-wal, write-fdatasync [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values_t = LatencyWay::ALL, hide_default_value = true)]
     pub ways: Vec<LatencyWay>,

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::channel::{Channel, Follower};
+use super::timeline::Timeline;
 use super::{LatencyWay, Load, ReaderKind};
 use crate::error::{Error, Result};
 use crate::histogram::{Histogram, Histograms};
@@ -25,6 +26,8 @@ const LEAD_NS: u64 = 5_000_000;
 const FOREIGN_LEAD_NS: u64 = 50_000_000;
 /// How long a reader sleeps at most before it checks whether the writers have ended.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// How often a reader that has nothing to read looks whether the writers have ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long a reader waits for the last records.
 const LAST_NS: u64 = 10_000_000_000;
 /// A way that is so many times slower than the load asks for fails.
@@ -36,6 +39,8 @@ const GRACE: Duration = Duration::from_secs(60);
 pub(super) struct Sample {
     /// From due to returned; in a load without a reader, to durable.
     pub(super) returned: Histogram,
+    /// The same without the stops between appends; `None` of other systems, which do not tell.
+    pub(super) above_floor: Option<Histogram>,
     /// From due to seen.
     pub(super) seen: Option<Histogram>,
     /// From the first record due until the last has returned.
@@ -43,12 +48,12 @@ pub(super) struct Sample {
 }
 
 /// Words that all processes of a round share.
-struct Board {
+pub(super) struct Board {
     /// When the first record is due, on the monotonic clock; set by the first that starts.
     start: Shared<AtomicU64>,
     /// Writers that have appended all their records, and when the last did.
     ended: Shared<AtomicU64>,
-    /// Of each writer, and the reader's behind them.
+    /// Of each writer; the reader's behind them; then above the floor of each writer.
     latencies: Histograms,
 }
 
@@ -64,9 +69,10 @@ pub(super) fn measure(
     let board = Board::new(load)?;
     settle(dir)?;
     let race = race(load.processes(), load.limit(), &|runner| match load.reader {
-        Some(reader) if runner.index() == load.writers => {
-            read(runner, load, reader, &setting, &channel, &board)
-        }
+        Some(reader) if runner.index() == load.writers => match way {
+            LatencyWay::Floor => stand_by(runner, load, reader, &board),
+            _ => read(runner, load, reader, &setting, &channel, &board),
+        },
         _ => append(runner, load, &channel, &board),
     })?;
     if load.reader.is_none() {
@@ -75,7 +81,9 @@ pub(super) fn measure(
         ledger.close()?;
     }
     debug_assert!(race.acknowledged.iter().take(load.writers as usize).all(|n| *n > 0));
-    Ok(board.sample(load))
+    let sample = board.sample(load);
+    let seen = sample.seen.filter(|_| way != LatencyWay::Floor);
+    Ok(Sample { above_floor: Some(board.above_floor(load)), seen, ..sample })
 }
 
 /// The same by the programs of another system, which check what they read.
@@ -133,24 +141,36 @@ impl Load {
 }
 
 impl Board {
-    fn new(load: &Load) -> Result<Board> {
-        let latencies = Histograms::new(load.writers as usize + 1)?;
+    pub(super) fn new(load: &Load) -> Result<Board> {
+        let latencies = Histograms::new(2 * load.writers as usize + 1)?;
         Ok(Board { start: Shared::new(1)?, ended: Shared::new(2)?, latencies })
     }
 
     /// What was counted, when all processes have ended.
-    fn sample(&self, load: &Load) -> Sample {
+    pub(super) fn sample(&self, load: &Load) -> Sample {
         let writers = load.writers as usize;
         let start = self.start[0].load(Ordering::Relaxed);
         Sample {
             returned: self.latencies.sum(0..writers),
+            above_floor: None,
             seen: load.reader.map(|_| self.latencies.sum([writers])),
             wall_ns: self.ended[1].load(Ordering::Relaxed).saturating_sub(start),
         }
     }
 
+    pub(super) fn above_floor(&self, load: &Load) -> Histogram {
+        let writers = load.writers as usize;
+        self.latencies.sum(writers + 1..=2 * writers)
+    }
+
+    /// How many records of `writer` were timed so far.
+    #[cfg(test)]
+    pub(super) fn latencies_of(&self, writer: usize) -> u64 {
+        self.latencies.sum([writer]).count()
+    }
+
     /// When the first record is due.
-    fn start_ns(&self, lead_ns: u64) -> u64 {
+    pub(super) fn start_ns(&self, lead_ns: u64) -> u64 {
         let mine = now_ns() + lead_ns;
         match self.start[0].compare_exchange(0, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => mine,
@@ -160,20 +180,29 @@ impl Board {
 }
 
 /// What each writer does.
-fn append(runner: &Runner<'_>, load: &Load, channel: &Channel, board: &Board) -> Result<()> {
+pub(super) fn append(
+    runner: &Runner<'_>,
+    load: &Load,
+    channel: &Channel,
+    board: &Board,
+) -> Result<()> {
     let index = runner.index();
+    let (own, above_floor) = (index as usize, (index + load.writers) as usize + 1);
     let mut writer = channel.writer(index)?;
     let mut records = Records::new(index, load.bytes);
     let (count, spins) = (load.records(), load.spins());
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let standing = runner.stand_ready()?;
     let start = board.start_ns(LEAD_NS);
+    let mut timeline = Timeline::default();
     for sequence in 0..count {
         let due = start + load.due_ns(index, sequence);
         let record = records.next_record();
-        wait_until(due, spins);
+        let begun = wait_until(due, spins);
         writer.append(record)?;
-        board.latencies.count(index as usize, now_ns().saturating_sub(due));
+        let ended = now_ns();
+        board.latencies.count(own, ended.saturating_sub(due));
+        board.latencies.count(above_floor, timeline.above_floor(due, begun, ended));
     }
     board.ended[1].fetch_max(now_ns(), Ordering::Relaxed);
     // Pairs with the load in `read`.
@@ -181,18 +210,30 @@ fn append(runner: &Runner<'_>, load: &Load, channel: &Channel, board: &Board) ->
     runner.finish(standing, count)
 }
 
-/// Returns when it is time; sleeps until then where others need the core.
-fn wait_until(due: u64, spins: bool) {
+/// Returns the time when `due` is reached; sleeps until then where others need the core.
+fn wait_until(due: u64, spins: bool) -> u64 {
     loop {
         let now = now_ns();
         if now >= due {
-            return;
+            return now;
         }
         match spins {
             true => hint::spin_loop(),
             false => thread::sleep(Duration::from_nanos(due - now)),
         }
     }
+}
+
+/// What the reader does where there is nothing to read: it keeps its core as busy as it would.
+fn stand_by(runner: &Runner<'_>, load: &Load, reader: ReaderKind, board: &Board) -> Result<()> {
+    let standing = runner.stand_ready()?;
+    while board.ended[0].load(Ordering::Acquire) < u64::from(load.writers) {
+        match reader {
+            ReaderKind::Spinning => hint::spin_loop(),
+            ReaderKind::Sleeping => thread::sleep(LOOK_AGAIN),
+        }
+    }
+    runner.finish(standing, 0)
 }
 
 /// What the reader does.

@@ -37,9 +37,10 @@ pub(super) fn of(
 fn with_metrics(mut case: Case, load: &Load, entrant: &Entrant<Contestant, Sample>) -> Case {
     let returned: Vec<&Histogram> = entrant.samples().iter().map(|one| &one.returned).collect();
     let seen = entrant.samples().iter().filter_map(|one| one.seen.as_ref()).collect();
+    let above = entrant.samples().iter().filter_map(|one| one.above_floor.as_ref()).collect();
     let times = match load.reader {
-        Some(_) => vec![("seen", seen), ("returned", returned)],
-        None => vec![("durable", returned)],
+        Some(_) => vec![("seen", seen), ("returned", returned), ("above floor", above)],
+        None => vec![("durable", returned), ("above floor", above)],
     };
     for (name, histograms) in times {
         for (quantile, share) in QUANTILES {
@@ -63,5 +64,6 @@ fn series(load: &Load, sample: &Sample) -> Vec<Series> {
     };
     let name = if load.reader.is_some() { "returned" } else { "durable" };
     let seen = sample.seen.iter().map(|seen| series("seen", seen));
-    seen.chain([series(name, &sample.returned)]).collect()
+    let above = sample.above_floor.iter().map(|above| series("above floor", above));
+    seen.chain([series(name, &sample.returned)]).chain(above).collect()
 }
