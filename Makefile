@@ -14,7 +14,7 @@ PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
 .PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test test-workspace test-beside lint test-python \
-  openraft mutants killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
+  openraft mutants instructions killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
 
 # A target is listed by the text behind its `##`, with `##*` among those of every day; a group by `##@`.
 LIST = { text = $$0; sub(/.*\#\#\*? /, "", text); sub(/:.*/, ""); printf "  %-17s%s\n", $$0, text }
@@ -120,6 +120,9 @@ mutants: ## change the library in a thousand small ways, and count which the tes
 # A longer sample than the one in `test`; `killpoints-all` tries every instruction.
 killpoints: ##* kill a process at sampled instructions, SECONDS_KILL=60
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --seconds $(SECONDS_KILL)
+
+instructions: ## count the instructions of an append, in a build with optimizations
+	$(CARGO) test --release -p vellum-testkit --test system_calls
 
 killpoints-all: ## kill a process at every instruction of every path (long)
 	$(CARGO) run --release -p vellum-testkit --bin vellum-killpoints -- --all

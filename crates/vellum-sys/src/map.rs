@@ -115,8 +115,8 @@ impl Map {
     /// If that would leave the mapping.
     #[inline(always)]
     pub fn write_headed<const N: usize>(&self, offset: usize, head: &[u8; N], bytes: &[u8]) {
-        let end = offset.checked_add(N + bytes.len());
-        assert!(end.is_some_and(|end| end <= self.len), "write leaves the mapping");
+        let is_inside = offset <= self.len && N + bytes.len() <= self.len - offset;
+        assert!(is_inside, "write leaves the mapping");
         // SAFETY: as in `write`, for both.
         unsafe {
             let target = self.start.as_ptr().add(offset);

@@ -34,6 +34,12 @@ impl Drop for GivesBack {
     }
 }
 
+/// The number of the calling thread if it has asked before, else one that no thread has.
+#[inline]
+pub fn known() -> usize {
+    NUMBER.get()
+}
+
 /// The number of the calling thread.
 #[inline]
 pub fn get() -> usize {

@@ -1,7 +1,10 @@
-//! What only the kernel can tell: which system calls a process makes, and by what it was woken.
+//! What only the kernel can tell: which system calls a process makes, how many instructions an
+//! append has, and by what a process was woken.
 //!
 //! Not in the usual harness: whoever forks and traces here has one thread.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -20,8 +23,9 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
+        ("an_append_has_one_locked_instruction", count_instructions_of_appends),
         ("nothing_is_prepared_while_a_record_is_in_flight", look_at_files_changed_in_flight),
         ("a_line_of_a_closed_file_costs_no_system_call", count_calls_of_reading_lines),
         ("a_record_at_its_position_costs_one_system_call", count_calls_of_reading_at_positions),
@@ -166,6 +170,75 @@ fn count_calls_of_appends() {
         let most = if page.word(IS_TEXT).load(Ordering::SeqCst) == 1 { COUNT / 10 } else { 0 };
         assert!(calls.len() <= most, "{COUNT} appends made the calls {calls:?}: {options:?}");
     }
+}
+
+/// An append that has become longer, or locks memory once more, is seen here. The record has one
+/// byte; the limits are in instructions of a build with optimizations (`make instructions`).
+fn count_instructions_of_appends() {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("instructions are not counted: this needs x86_64");
+        return;
+    }
+    for (options, most) in [(Options::mapped_text(), 170), (Options::events(), 215)] {
+        let appends = (0..20).map(|_| step_over_appends(&options)).find(|all| all.len() >= 4);
+        let mut appends = appends.expect("each time something came in between");
+        appends.sort_unstable();
+        let [instructions, locked] = appends[appends.len() / 2];
+        println!("  {instructions} instructions, {locked} of them locked");
+        assert_eq!(locked, 1, "{options:?}");
+        let is_optimized = cfg!(not(debug_assertions));
+        assert!(!is_optimized || instructions <= most, "{instructions}: {options:?}");
+    }
+}
+
+/// Instructions of each of a few appends of one byte, and how many of them are locked.
+fn step_over_appends(options: &Options) -> Vec<[usize; 2]> {
+    let dir = scratch();
+    let page = SharedPage::new().unwrap();
+    let child = start(&page, || {
+        let log = options.open(dir.path().join("log"))?;
+        // The last of them have made enough ready for those that are counted.
+        for _ in 0..3000 {
+            log.append(b"x")?;
+        }
+        trace::mark();
+        for _ in 0..8 {
+            log.append(b"x")?;
+        }
+        trace::mark();
+        Ok(())
+    });
+    let memory = File::open(format!("/proc/{child}/mem")).unwrap();
+    // Where in the stretch, and where in the code.
+    let (mut count, mut locked) = (0, Vec::new());
+    // Up to the mark behind them, or to the look at the files of the log once a second.
+    while stop_after(child, Go::OneStep) == Stop::Step {
+        let address = trace::instruction_address(child).unwrap();
+        let mut code = [0; 15];
+        let len = memory.read_at(&mut code, address).unwrap();
+        if is_locked(&code[..len]) {
+            locked.push((count, address));
+        }
+        count += 1;
+    }
+    end(child);
+    // One of them stands for its append.
+    let Some(&(_, the_same)) = locked.first() else { return Vec::new() };
+    let ones: Vec<usize> = (0..locked.len()).filter(|&i| locked[i].1 == the_same).collect();
+    ones.windows(2).map(|pair| [locked[pair[1]].0 - locked[pair[0]].0, pair[1] - pair[0]]).collect()
+}
+
+/// Whether an instruction of x86 locks memory: by its prefix, or as an exchange with memory does.
+fn is_locked(code: &[u8]) -> bool {
+    const LOCK: u8 = 0xf0;
+    let is_prefix = |byte: &u8| matches!(*byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | LOCK);
+    let prefixes = code.iter().take_while(|byte| is_prefix(byte)).count();
+    let has_rex = matches!(code.get(prefixes), Some(0x40..=0x4f));
+    let is_exchange = match code[prefixes + usize::from(has_rex)..] {
+        [0x86 | 0x87, operands, ..] => operands < 0xc0,
+        _ => false,
+    };
+    code[..prefixes].contains(&LOCK) || is_exchange
 }
 
 fn count_calls_of_reading_lines() {

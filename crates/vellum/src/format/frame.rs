@@ -105,7 +105,7 @@ impl Header {
 /// Bytes that a frame with this much payload takes.
 #[inline]
 pub(crate) const fn frame_len(payload_len: u64) -> u64 {
-    (HEADER_LEN as u64 + payload_len).next_multiple_of(ALIGNMENT)
+    (HEADER_LEN as u64 + payload_len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }
 
 /// Makes and checks the frames of one log.
@@ -149,6 +149,12 @@ impl Codec {
         check.finish()
     }
 
+    /// Header of a record whose payload is `payload`.
+    #[inline(always)]
+    pub(crate) fn record_of(self, lsn: Lsn, payload: &[u8]) -> Header {
+        self.marked(lsn, payload.len() as u32, payload, 0)
+    }
+
     /// Header of a pad frame of `frame_len` bytes, which is a multiple of 8 up to a segment.
     pub(crate) fn pad(self, lsn: Lsn, frame_len: u64) -> Header {
         self.headed(lsn, (frame_len - HEADER_LEN as u64) as u32, PAD_MARK)
@@ -173,6 +179,7 @@ impl Codec {
         self.marked(lsn, payload.len() as u32, payload, SEAL_MARK)
     }
 
+    #[inline(always)]
     fn marked(self, lsn: Lsn, length: u32, payload: &[u8], mark: u32) -> Header {
         let mut check = self.check(lsn, length);
         check.update(payload);
@@ -242,7 +249,7 @@ impl Check {
         kinds.find(|(_, mark)| header == self.finish_as(*mark)).map(|(kind, _)| kind)
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish_as(self, mark: u32) -> Header {
         let check = self.crc ^ mark;
         // What the header alone shows differs from the seed by a mark, if no zero is replaced.

@@ -146,10 +146,11 @@ impl<T> Seats<T> {
         unsafe { seat.take_own(self.is_registered()) }
     }
 
-    /// As [`own`](Seats::own), where this process passes the barriers of `sys::barrier`.
+    /// As [`own`](Seats::own), for a thread that has used that before, where this process passes
+    /// the barriers of `sys::barrier`.
     #[inline]
     pub(crate) fn own_registered(&self) -> Option<Taken<'_, T>> {
-        let seat = self.own.get(thread_number::get())?;
+        let seat = self.own.get(thread_number::known())?;
         // SAFETY: as in `own`.
         if self.is_registered() { unsafe { seat.take_own(true) } } else { None }
     }

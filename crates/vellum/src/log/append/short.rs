@@ -16,7 +16,7 @@ use crate::log::state::attachment::LocalSlot;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::log::state::{place, wakeup};
-use crate::shared::tail_word::{self, Grant};
+use crate::shared::tail_word::{self, Grant, Range, TailWord};
 use crate::shared::{commit, event_count};
 use crate::sys::guard;
 use crate::{Lsn, Result};
@@ -53,13 +53,13 @@ impl Append<'_> {
             return None;
         }
         let index = slot.index();
-        let Some(grant) = tail_word::attempt(words, index, seen, len) else {
+        if tail_word::attempt(words, index, seen, len).is_none() {
             tail_word::give_way(words, index);
             return None;
-        };
+        }
         if !put_short::<IS_FRAMED>(core, &slot, at, record) {
             let appender = Appender::of(writer);
-            return Some(appender.put_long_way::<IS_FRAMED>(&mut slot, grant, record));
+            return Some(appender.put_long_way::<IS_FRAMED>(&mut slot, seen, len, record));
         }
         tail_word::count(words, index, 1, len);
         tail_word::publish(words, index);
@@ -78,6 +78,8 @@ impl Append<'_> {
 /// mapping, or may be.
 #[inline(always)]
 fn put_short<const IS_FRAMED: bool>(core: &Core, slot: &LocalSlot, at: Lsn, record: &[u8]) -> bool {
+    // First, so that little is to be kept while the checksum is made.
+    let header = IS_FRAMED.then(|| core.codec.record_of(at, record).to_bytes());
     let Some((segment, map)) = slot.segment.as_ref().and_then(|segment| segment.with_map()) else {
         return false;
     };
@@ -86,12 +88,9 @@ fn put_short<const IS_FRAMED: bool>(core: &Core, slot: &LocalSlot, at: Lsn, reco
         return false;
     }
     let offset = segment.offset_of(at) as usize;
-    match IS_FRAMED {
-        true => {
-            let header = core.codec.record(at, record.len() as u32, &[record]).to_bytes();
-            map.write_headed(offset, &header, record);
-        }
-        false => map.write(offset, record),
+    match header {
+        Some(header) => map.write_headed(offset, &header, record),
+        None => map.write(offset, record),
     }
     !guard::has_losses()
 }
@@ -102,10 +101,12 @@ impl Appender<'_> {
     fn put_long_way<const IS_FRAMED: bool>(
         self,
         slot: &mut LocalSlot,
-        grant: Grant,
+        seen: TailWord,
+        len: u64,
         record: &[u8],
     ) -> Result<Lsn> {
         let core = self.writer.core;
+        let grant = Grant { range: Range { start: seen.tail(), len }, before: seen.slot() };
         let placement = Placement { grant, at: grant.range.start };
         slot.short_room = 0;
         core.check_region()?;
