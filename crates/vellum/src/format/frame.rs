@@ -105,6 +105,7 @@ impl Header {
 /// Bytes that a frame with this much payload takes.
 #[inline]
 pub(crate) const fn frame_len(payload_len: u64) -> u64 {
+    // As `next_multiple_of`, which takes more instructions.
     (HEADER_LEN as u64 + payload_len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }
 

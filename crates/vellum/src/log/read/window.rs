@@ -29,6 +29,8 @@ pub(crate) struct Window {
     bytes: Vec<u8>,
     /// How many of them hold something.
     filled: usize,
+    /// How many of those a reader may take records from without a look at anything else.
+    row: usize,
     /// Bytes to read the next time: twice as many each time, up to a limit.
     ahead: u64,
     ahead_max: u64,
@@ -54,7 +56,7 @@ impl Window {
     fn reading(core: Arc<Core>, ahead_max: u64) -> Window {
         let (files, bytes) = (ReadFiles::new(), Vec::new());
         let (start, ahead) = (Lsn::ZERO, FIRST_BYTES);
-        Window { core, files, start, bytes, filled: 0, ahead, ahead_max, end: None }
+        Window { core, files, start, bytes, filled: 0, row: 0, ahead, ahead_max, end: None }
     }
 
     /// Goes on somewhere else, perhaps for one record, of about `len` bytes.
@@ -70,6 +72,26 @@ impl Window {
         let held = if lsn < self.start { &[][..] } else { &self.bytes[offset..self.filled] };
         let wanted = limit.get().saturating_sub(lsn.get());
         &held[..held.len().min(wanted as usize)]
+    }
+
+    /// Lets records be taken from what is held before `end`, until it is read or forgotten anew.
+    pub(crate) fn set_row_end(&mut self, end: Lsn) {
+        let len = end.get().saturating_sub(self.start.get());
+        self.row = len.min(self.filled as u64) as usize;
+    }
+
+    /// What is held from `lsn` on that records may be taken from.
+    #[inline]
+    pub(crate) fn row(&self, lsn: Lsn) -> Option<&[u8]> {
+        // A position before the window comes out behind the end.
+        let offset = lsn.get().wrapping_sub(self.start.get()) as usize;
+        self.bytes.get(..self.row)?.get(offset..)
+    }
+
+    /// What is held from `lsn` on, where something is.
+    #[inline]
+    pub(crate) fn from(&self, lsn: Lsn) -> &[u8] {
+        &self.bytes[(lsn.get() - self.start.get()) as usize..]
     }
 
     /// Forgets what was read, and the files that it was read from: they may be others by now.
@@ -99,7 +121,7 @@ impl Window {
 
     /// Forgets what was read: the bytes may have changed.
     pub(crate) fn forget(&mut self) {
-        self.filled = 0;
+        (self.filled, self.row) = (0, 0);
     }
 
     /// Forgets what was read, because the log now ends at `end`.
@@ -132,7 +154,7 @@ impl Window {
             // One long record must not hold its memory for ever.
             self.bytes = Vec::new();
         }
-        self.filled = 0;
+        self.forget();
         self.start = lsn;
         let mut next = lsn;
         let end = lsn.get() + ahead;

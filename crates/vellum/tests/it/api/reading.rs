@@ -270,6 +270,22 @@ fn a_reader_that_stops_returns_what_starts_before_and_waits_for_nothing() {
 }
 
 #[test]
+fn a_reader_stops_before_what_it_has_read_ahead() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let log = small(layout).open(place(&dir)).unwrap();
+        let places = [b"one\n", b"two\n", b"333\n"].map(|record| log.append(record).unwrap());
+        let mut reader = log.reader(Lsn::ZERO).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().lsn, places[0]);
+        reader.stop_at(places[1]);
+        assert!(reader.next().unwrap().is_none(), "{layout}");
+        reader.stop_at(places[2]);
+        assert_eq!(reader.next().unwrap().unwrap().lsn, places[1]);
+        assert!(reader.next().unwrap().is_none(), "{layout}");
+    }
+}
+
+#[test]
 fn a_reader_that_stops_at_what_is_to_come_waits_for_it() {
     let dir = scratch();
     let log = small(Layout::Framed).open(place(&dir)).unwrap();

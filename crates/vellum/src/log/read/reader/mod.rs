@@ -147,6 +147,7 @@ impl Reader {
     /// ```
     pub fn stop_at(&mut self, end: Lsn) {
         self.stop = end;
+        self.window.set_row_end(Lsn::ZERO);
     }
 
     /// Whether it has come to where it stops.

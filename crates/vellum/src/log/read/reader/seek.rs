@@ -112,6 +112,7 @@ impl Reader {
             return Err(not_a_start(&self.core, to));
         }
         self.go_to(position);
+        self.window.set_row_end(self.row_end());
         Ok(())
     }
 }
