@@ -31,6 +31,9 @@ pub mod advice;
 pub mod barrier;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
+pub mod cache;
+#[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod checksum;
 #[cfg(target_os = "linux")]
 pub mod clock;

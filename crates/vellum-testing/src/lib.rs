@@ -1,6 +1,7 @@
 //! What the tests of several crates share: mounted filesystems, second processes, random numbers,
 //! and patience.
 
+pub mod cache;
 pub mod child;
 pub mod kernel;
 pub mod mount;

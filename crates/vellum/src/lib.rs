@@ -115,6 +115,11 @@ pub mod internal {
         crate::log::link_to(directory)
     }
 
+    /// The reader, which drops from the page cache what it brings there of closed segments.
+    pub fn leave_no_trace(reader: crate::Reader) -> crate::Reader {
+        reader.leave_no_trace()
+    }
+
     pub use crate::error::OsResult;
     pub use crate::escape::{escaped, escaped_lines};
     pub use crate::knowledge::method;

@@ -215,6 +215,7 @@ pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Rea
 
 /// The reader, as far as the user wants to see, and behind what is missing.
 pub(super) fn as_asked(reader: Reader, log: &Log, args: &CatArgs) -> Reader {
+    let reader = vellum::internal::leave_no_trace(reader);
     let mut reader = if args.read.durable { reader.durable() } else { reader };
     reader.skip_damage(skips_damage(log, args));
     reader

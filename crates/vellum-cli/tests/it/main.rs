@@ -11,6 +11,7 @@ mod bench_image;
 mod bench_sync;
 mod bench_write;
 mod browser;
+mod cache;
 mod cat;
 mod commit;
 mod cursor;

@@ -18,6 +18,7 @@ use crate::segment::mapped_end::MappedEnd;
 use crate::segment::packed;
 use crate::segment::stage::Stage;
 use crate::segment::target::Target;
+use crate::sys::cache::Uncached;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
 use crate::{Compression, DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
@@ -276,6 +277,14 @@ pub(crate) struct ReadSegment {
     /// Whether this is the stage of the segment.
     pub(crate) is_staged: bool,
     end: MappedEnd,
+    /// What of it was not cached, for a reader that leaves no trace in the page cache.
+    uncached: Uncached,
+}
+
+impl Drop for ReadSegment {
+    fn drop(&mut self) {
+        self.uncached.drop_all(&self.fd);
+    }
 }
 
 impl ReadSegment {
@@ -293,7 +302,7 @@ impl ReadSegment {
         // Where there are no locks, readers notice by `begin` that a file was used again.
         let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
         let header_len = geometry.layout.file_header_len();
-        Ok(ReadSegment { first, path, fd, header_len, is_staged: false, end: MappedEnd::default() })
+        Ok(ReadSegment::new(first, path, fd, header_len, false))
     }
 
     /// Opens the stage of the segment at `first`.
@@ -304,7 +313,30 @@ impl ReadSegment {
     ) -> Result<ReadSegment> {
         let fd = stage.open(first, OFlags::RDONLY)?;
         let (header_len, path) = (geometry.layout.file_header_len(), stage.path(first));
-        Ok(ReadSegment { first, path, fd, header_len, is_staged: true, end: MappedEnd::default() })
+        Ok(ReadSegment::new(first, path, fd, header_len, true))
+    }
+
+    fn new(
+        first: Lsn,
+        path: PathBuf,
+        fd: OwnedFd,
+        header_len: u64,
+        is_staged: bool,
+    ) -> ReadSegment {
+        let (end, uncached) = (MappedEnd::default(), Uncached::default());
+        ReadSegment { first, path, fd, header_len, is_staged, end, uncached }
+    }
+
+    /// Has what was not in the page cache leave it again, once it was read.
+    pub(crate) fn leave_no_trace(&mut self, capacity: u64) {
+        self.uncached = Uncached::of(&self.fd, self.header_len + capacity);
+    }
+
+    /// Says that nothing before `lsn` is read again.
+    #[inline]
+    pub(crate) fn pass(&mut self, lsn: Lsn) {
+        let offset = self.offset_of(lsn);
+        self.uncached.drop_before(&self.fd, offset);
     }
 
     /// Whether it is the segment at `first`, or the stage of that.

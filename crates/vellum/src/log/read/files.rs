@@ -6,11 +6,15 @@ use crate::log::state::core::{Core, kept_files};
 use crate::segment::file::ReadSegment;
 use crate::segment::kept::Stamp;
 use crate::segment::listing::Listing;
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 
 /// Segments that who reads at random keeps open.
 const AT_RANDOM: usize = 4;
+/// Segments that who leaves no trace keeps open: one that is opened again may hold what the kernel
+/// was still reading ahead when it was closed, which would count as cached before.
+const WITHOUT_TRACE: usize = 2;
 
 /// The files of a reader.
 pub(crate) struct ReadFiles {
@@ -23,17 +27,30 @@ pub(crate) struct ReadFiles {
     most: usize,
     /// When they are opened, if the log is to keep them open for those who come next.
     kept: Option<Stamp>,
+    /// Whether what is read of closed segments leaves no trace in the page cache.
+    leaves_no_trace: bool,
 }
 
 impl ReadFiles {
     pub(crate) fn new() -> ReadFiles {
-        ReadFiles { listing: None, open: Vec::new(), most: 1, kept: None }
+        let (listing, open) = (None, Vec::new());
+        ReadFiles { listing, open, most: 1, kept: None, leaves_no_trace: false }
     }
 
     /// Those that the log keeps open, in this epoch.
     pub(crate) fn kept(epoch: u64) -> ReadFiles {
         let second = clock::uptime();
         ReadFiles { kept: Some(Stamp { epoch, second }), ..ReadFiles::new() }
+    }
+
+    /// The same, of whose closed segments no trace is left.
+    pub(crate) fn without_trace() -> ReadFiles {
+        ReadFiles { most: WITHOUT_TRACE, leaves_no_trace: true, ..ReadFiles::new() }
+    }
+
+    /// Those of a reader that goes on in place of this one.
+    pub(crate) fn successor(&self) -> ReadFiles {
+        if self.leaves_no_trace { ReadFiles::without_trace() } else { ReadFiles::new() }
     }
 
     /// Keeps more of them from now on, for who goes to and fro; none that are trimmed, because they
@@ -75,14 +92,26 @@ impl ReadFiles {
             return Ok(segment);
         }
         let listing = self.listing.get_or_insert_with(|| core.ready.last_listing.get());
-        let segment = Arc::new(match &core.commits.stage {
+        let mut segment = match &core.commits.stage {
             Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first)?,
             _ => open_file(core, listing, first)?,
-        });
+        };
+        if self.leaves_no_trace {
+            leave_no_trace(core, &mut segment);
+        }
+        let segment = Arc::new(segment);
         if let Some((files, stamp)) = kept {
             files.keep(stamp, &segment);
         }
         Ok(segment)
+    }
+}
+
+/// Has what was not in the page cache leave it again, if the segment is closed. The one at the tail
+/// is in use.
+pub(crate) fn leave_no_trace(core: &Core, segment: &mut ReadSegment) {
+    if !segment.is_staged && core.segment_end(segment.first) <= tail_word::tail(core.words()) {
+        segment.leave_no_trace(core.capacity());
     }
 }
 

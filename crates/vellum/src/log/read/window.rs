@@ -43,6 +43,17 @@ impl Window {
         Window::reading(core, READ_AHEAD_BYTES)
     }
 
+    /// One that goes on in place of this one.
+    pub(crate) fn successor(&self, core: Arc<Core>) -> Window {
+        Window { files: self.files.successor(), ..Window::new(core) }
+    }
+
+    /// Has what it reads of closed segments leave no trace in the page cache, for who reads a log
+    /// once and in order.
+    pub(crate) fn leave_no_trace(self) -> Window {
+        Window { files: ReadFiles::without_trace(), ..self }
+    }
+
     /// The same, of files that the log keeps open in this epoch.
     pub(crate) fn of_kept(core: Arc<Core>, epoch: u64) -> Window {
         Window { files: ReadFiles::kept(epoch), ..Window::new(core) }
@@ -176,10 +187,13 @@ impl Window {
                 self.bytes.resize(filled + wanted, 0);
             }
             let target = &mut self.bytes[filled..filled + wanted];
-            let read = |segment: &mut Arc<ReadSegment>| match is_end.then(|| Arc::get_mut(segment))
-            {
-                Some(Some(segment)) => segment.read_end(next, target),
-                _ => segment.read(next, target),
+            let read = |segment: &mut Arc<ReadSegment>| match Arc::get_mut(segment) {
+                Some(segment) if is_end => segment.read_end(next, target),
+                Some(segment) => {
+                    segment.pass(next);
+                    segment.read(next, target)
+                }
+                None => segment.read(next, target),
             };
             let read = self.files.open(&self.core, first, is_staged).and_then(read);
             if is_staged && self.core.stage_begin() > Some(next) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::format::frame::Kind;
 use crate::format::segment::SegmentHeader;
 use crate::log::layout::framed::frames::{self, Found};
-use crate::log::read::files::open_file;
+use crate::log::read::files;
 use crate::log::read::reader::Reader;
 use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
@@ -78,13 +78,14 @@ fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
     let mut listing = Arc::default();
     let mut first = core.segment_of(report.begin);
     while first < report.end {
-        let segment = open_file(core, &mut listing, first);
+        let segment = files::open_file(core, &mut listing, first);
         let next = match core.is_missing(&segment) {
             true => core.behind_missing(first, report.end),
             false => core.segment_end(first),
         };
         match segment {
-            Ok(segment) => {
+            Ok(mut segment) => {
+                files::leave_no_trace(core, &mut segment);
                 if let Some(reason) = header_fault(core, &segment)? {
                     report.damage.push(damage(core, first, first, reason).at_byte(0));
                 }
@@ -115,7 +116,7 @@ fn header_fault(core: &Core, segment: &ReadSegment) -> Result<Option<String>> {
 }
 
 fn walk_frames(core: &Arc<Core>, read_limit: &ReadLimit, report: &mut VerifyReport) -> Result<()> {
-    let mut window = Window::new(Arc::clone(core));
+    let mut window = Window::new(Arc::clone(core)).leave_no_trace();
     let mut lsn = report.begin;
     while lsn < report.end {
         if let Some(hole) = read_limit.hole_at(lsn) {
@@ -186,7 +187,7 @@ fn walk_lines(core: &Arc<Core>, report: &mut VerifyReport) -> Result<()> {
 }
 
 fn walk_lines_from(core: &Arc<Core>, from: Lsn, report: &mut VerifyReport) -> Result<()> {
-    let mut reader = Reader::new(Arc::clone(core), from)?;
+    let mut reader = Reader::new(Arc::clone(core), from)?.leave_no_trace();
     reader.skip_damage(true);
     let answer = count_lines(&mut reader, core, report);
     for gap in reader.take_gaps() {

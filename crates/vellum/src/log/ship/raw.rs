@@ -65,7 +65,7 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) fn new(core: Arc<Core>) -> Raw {
-        let window = Window::new(Arc::clone(&core));
+        let window = Window::new(Arc::clone(&core)).leave_no_trace();
         Raw { core, window, at: Lsn::ZERO, verified: Lsn::ZERO, batch_end: Lsn::ZERO }
     }
 

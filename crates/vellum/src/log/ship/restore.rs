@@ -355,6 +355,10 @@ impl Restorer {
                 sys::file::write_zeros_at(&fd, written, len - written, ZEROS_BYTES_MAX)?;
             }
             sys::file::sync(&fd)?;
+            if !is_last {
+                // The one that is last is read when the log is opened.
+                sys::file::forget_pages(&fd);
+            }
             // So that the next one is not there without this one.
             self.dir.sync()
         };

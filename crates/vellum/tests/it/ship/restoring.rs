@@ -6,13 +6,46 @@ use std::path::Path;
 
 use vellum::ship::{FileName, LogShape, RestoreOptions, Restorer};
 use vellum::stat::RecoveryReason;
-use vellum::{ErrorKind, Layout, Lsn, Options};
+use vellum::{ErrorKind, Layout, Lsn, Options, Tuning};
+use vellum_testing::cache::{cached_pages, forget};
 use vellum_testing::kernel::where_it_fails;
 
 use super::{Shipped, append, restore, ship, write};
 use crate::durable::kinds;
 use crate::support::child::{self, Child};
-use crate::support::{LAYOUTS, Read, assert_holds, place, read_all, scratch, small};
+use crate::support::{LAYOUTS, Read, assert_holds, place, read_all, scratch, skip, small};
+
+/// How many pages of the three oldest segments are cached, of 1 MiB each.
+fn cached(dir: &Path) -> Vec<usize> {
+    cached_pages(dir, 700_000).into_iter().map(|(_, pages)| pages).take(3).collect()
+}
+
+#[test]
+fn shipping_and_restoring_leave_the_page_cache_as_it_was() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let (path, copy) = (place(&dir), dir.path().join("copy"));
+        let options = small(layout).tuning(Tuning::new().segment_capacity_bytes(1 << 20));
+        let log = options.open(&path).unwrap();
+        append(&log, 500, 0, 40_000);
+        log.sync().unwrap();
+        drop(log);
+        let log = options.open(&path).unwrap();
+        let shipper = log.ship().elect().unwrap().unwrap();
+        let hot = cached(&path);
+        let shipped = ship(&shipper, shipper.begin(), 1 << 20);
+        assert!(hot.iter().all(|pages| *pages > 0) && cached(&path) == hot, "{layout}: {hot:?}");
+        forget(&path, 700_000);
+        if cached(&path) != [0; 3] {
+            skip("shipping and the page cache", "this filesystem keeps its files in memory");
+            return;
+        }
+        ship(&shipper, shipper.begin(), 1 << 20);
+        assert_eq!(cached(&path), [0; 3], "{layout}, shipped");
+        restore(&log.ship().shape().unwrap(), shipper.begin(), &shipped, &copy).unwrap();
+        assert_eq!(cached(&copy), [0; 3], "{layout}, restored");
+    }
+}
 
 /// Names of the segments of a log.
 fn segments(dir: &Path) -> BTreeSet<String> {

@@ -122,6 +122,13 @@ impl Reader {
         self
     }
 
+    /// The same reader, of whose reading closed segments leave no trace in the page cache: what was
+    /// not there before is dropped behind it. For who reads a log once and in order.
+    pub(crate) fn leave_no_trace(mut self) -> Reader {
+        self.window = self.window.leave_no_trace();
+        self
+    }
+
     /// Where the next record will be looked for: behind all that was returned or left out, and not
     /// behind a record that is to come. So it may be compared with the position of a record, and
     /// with where an end was.

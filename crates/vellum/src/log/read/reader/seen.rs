@@ -5,7 +5,6 @@ use crate::Result;
 use crate::log::Arc;
 use crate::log::open::reading;
 use crate::log::read::reader::{Reader, truncated};
-use crate::log::read::window::Window;
 use crate::log::repair::pad;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::shared::tail_word;
@@ -114,7 +113,7 @@ impl Reader {
     pub(crate) fn take_up_words(&mut self) -> bool {
         let Some(core) = reading::taken_up(&self.core) else { return false };
         self.core = core;
-        self.window = Window::new(Arc::clone(&self.core));
+        self.window = self.window.successor(Arc::clone(&self.core));
         self.read_limit = ReadLimit::default();
         true
     }
