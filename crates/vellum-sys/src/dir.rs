@@ -285,13 +285,18 @@ impl Dir {
     /// All bytes of a regular file that has at most `len_max`; [`TOO_LONG`] if it has more.
     pub fn read(&self, path: &Path, len_max: usize) -> io::Result<Vec<u8>> {
         let file = self.open_file(path, OFlags::RDONLY)?;
-        if crate::file::len(&file)? > len_max as u64 {
+        let len = file::len(&file)?;
+        if len > len_max as u64 {
             return Err(TOO_LONG);
         }
-        let mut bytes = vec![0; len_max + 1];
-        let count = read_up_to_at(file, &mut bytes, 0)?;
+        let mut bytes = vec![0; len as usize + 1];
+        let mut count = read_up_to_at(&file, &mut bytes, 0)?;
+        if count == bytes.len() {
+            // It has grown meanwhile.
+            bytes.resize(len_max + 1, 0);
+            count += read_up_to_at(&file, &mut bytes[count..], count as u64)?;
+        }
         bytes.truncate(count);
-        // It may have grown meanwhile.
         if count > len_max { Err(TOO_LONG) } else { Ok(bytes) }
     }
 

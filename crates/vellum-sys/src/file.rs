@@ -4,8 +4,7 @@
 //! ends a process. The exception is the one write on the way of short records, whose caller asks
 //! once for a segment.
 
-use std::fs::File;
-use std::io::{IoSlice, Read};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -39,11 +38,19 @@ pub(crate) fn without_access_time(
 
 /// All bytes of a file of the kernel, such as those of `/proc` and `/sys`.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let mut file = File::from(open(path.as_ref(), OFlags::RDONLY, 0)?);
+    // Most have no more, and do not tell how much they have.
+    const STEP: usize = 1 << 10;
+    let file = open(path.as_ref(), OFlags::RDONLY, 0)?;
     let mut bytes = Vec::new();
-    let read = file.read_to_end(&mut bytes);
-    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    Ok(bytes)
+    loop {
+        let filled = bytes.len();
+        bytes.resize(filled + filled.max(STEP), 0);
+        let count = retry(|| io::read(&file, &mut bytes[filled..]))?;
+        bytes.truncate(filled + count);
+        if count == 0 {
+            return Ok(bytes);
+        }
+    }
 }
 
 /// As [`read`], for a file that may not be there and whose bytes are text.

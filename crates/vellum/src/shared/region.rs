@@ -45,9 +45,14 @@ pub(crate) struct Region {
 
 enum Memory {
     Mapped(Map),
-    /// Of a box.
-    Heap,
+    /// Of a box that the words lie in.
+    Heap(NonNull<Heap>),
 }
+
+#[cfg(not(all(loom, test)))]
+type Heap = [u64];
+#[cfg(all(loom, test))]
+type Heap = Words;
 
 // SAFETY: the pointer leads to atomics that live as long as the region, wherever it is sent.
 unsafe impl Send for Region {}
@@ -77,7 +82,7 @@ impl Region {
     fn was_lost(&self) -> bool {
         match &self.memory {
             Memory::Mapped(map) => map.is_lost(),
-            Memory::Heap => false,
+            Memory::Heap(_) => false,
         }
     }
 
@@ -85,19 +90,22 @@ impl Region {
     #[cfg(not(all(loom, test)))]
     pub(crate) fn on_heap() -> Region {
         let layout = std::alloc::Layout::new::<Words>();
-        // SAFETY: `Words` is not empty.
-        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
-        // All zeros is a valid value of every atomic, and the memory comes from the allocator and
-        // with the layout that a box gives it back with.
-        let words = NonNull::new(memory.cast());
-        let words = words.unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
-        Region { words, memory: Memory::Heap }
+        // The allocator has so many zeros at hand, and stores zeros itself where it is to align
+        // them: most of the words are never looked at.
+        let memory = vec![0_u64; (layout.size() + layout.align()) / size_of::<u64>()];
+        let memory = NonNull::from(Box::leak(memory.into_boxed_slice()));
+        let start = memory.cast::<u8>();
+        // SAFETY: the box is longer than the words by more than it takes to align them. All zeros
+        // is a valid value of every atomic.
+        let words = unsafe { start.add(start.align_offset(layout.align())) };
+        Region { words: words.cast(), memory: Memory::Heap(memory) }
     }
 
     /// The same, of the model with weak memory.
     #[cfg(all(loom, test))]
     pub(crate) fn on_heap() -> Region {
-        Region { words: NonNull::from(Box::leak(Box::default())), memory: Memory::Heap }
+        let words = NonNull::from(Box::leak(Box::default()));
+        Region { words, memory: Memory::Heap(words) }
     }
 
     /// Where the words are from; `None` where no file stands behind them.
@@ -106,7 +114,7 @@ impl Region {
         match &self.memory {
             // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
             Memory::Mapped(map) => Some(unsafe { map.as_ptr().add(ORIGIN_OFFSET).cast().as_ref() }),
-            Memory::Heap => None,
+            Memory::Heap(_) => None,
         }
     }
 
@@ -120,7 +128,7 @@ impl Region {
                 // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
                 Some(unsafe { map.as_ptr().add(IDENTITY_OFFSET).cast().as_ref() })
             }
-            Memory::Heap => None,
+            Memory::Heap(_) => None,
         }
     }
 
@@ -133,9 +141,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if matches!(self.memory, Memory::Heap) {
-            // SAFETY: they are those of a box, and nobody has them any more.
-            drop(unsafe { Box::from_raw(self.words.as_ptr()) });
+        if let Memory::Heap(memory) = self.memory {
+            // SAFETY: it was made of a box, and nobody has the words in it any more.
+            drop(unsafe { Box::from_raw(memory.as_ptr()) });
         }
     }
 }
