@@ -3,7 +3,6 @@
 //! Anonymous device numbers (btrfs, overlay, FUSE, tmpfs) lead to no device there, and some
 //! containers show no `/sys`. Then nothing is known, which is an answer and no error.
 
-use std::fs;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -11,18 +10,14 @@ use rustix::fs::{fstat, fstatvfs, major, minor};
 
 use crate::file::{read_text, retry};
 
+const PHYSICAL_BLOCK: &str = "queue/physical_block_size";
+
 /// A block device, as far as it is known. A partition has the facts of its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// The name of the disk, such as `nvme0n1`.
-    pub name: Option<String>,
     /// The smallest write that it makes without touching what is beside it: "the smallest unit a
     /// physical storage device can write atomically" (`Documentation/ABI/stable/sysfs-block`).
     pub physical_block_bytes: Option<u64>,
-    /// Whether a power cut empties a cache of it.
-    pub has_volatile_cache: Option<bool>,
-    /// The smallest and the largest write of which it promises that a power cut tears none.
-    pub atomic_write_bytes: Option<(u64, u64)>,
     /// Its directory in `/sys`.
     pub dir: Option<PathBuf>,
     /// The number that the filesystem on it has for itself, or 0.
@@ -36,26 +31,32 @@ impl Device {
     }
 
     /// As [`of`](Device::of), with another `/sys`.
+    ///
+    /// Every staged log that is opened asks for this, so it reads no more than that takes.
     pub fn at(sys: &Path, fd: impl AsFd) -> Device {
-        let status = retry(|| fstat(&fd));
-        let dir = status.ok().and_then(|status| directory(sys, status.st_dev));
         let filesystem_id = retry(|| fstatvfs(&fd)).map_or(0, |filesystem| filesystem.f_fsid);
-        Device { filesystem_id, ..dir.map(|dir| Device::read(&dir)).unwrap_or_default() }
+        let device = retry(|| fstat(&fd)).map(|status| status.st_dev);
+        let found = device.ok().and_then(|device| {
+            let link = sys.join("dev/block").join(format!("{}:{}", major(device), minor(device)));
+            // The link leads to a disk, or to a partition in the directory of its disk.
+            let disk = link.join("..");
+            [link, disk].into_iter().find_map(|dir| Some((number(&dir, PHYSICAL_BLOCK)?, dir)))
+        });
+        let (physical_block_bytes, dir) = found.unzip();
+        Device { physical_block_bytes, dir, filesystem_id }
     }
 
-    fn read(dir: &Path) -> Device {
-        let number = |name: &str| word(dir, name).and_then(|text| text.parse::<u64>().ok());
-        let least = number("queue/atomic_write_unit_min_bytes").filter(|bytes| *bytes > 0);
-        let most = number("queue/atomic_write_unit_max_bytes");
-        Device {
-            name: dir.file_name().map(|name| name.to_string_lossy().into_owned()),
-            physical_block_bytes: number("queue/physical_block_size"),
-            has_volatile_cache: word(dir, "queue/write_cache")
-                .map(|cache| cache != "write through"),
-            atomic_write_bytes: least.zip(most),
-            dir: Some(dir.to_path_buf()),
-            filesystem_id: 0,
-        }
+    /// Whether a power cut empties a cache of it.
+    pub fn has_volatile_cache(&self) -> Option<bool> {
+        let cache = word(self.dir.as_ref()?, "queue/write_cache")?;
+        Some(cache != "write through")
+    }
+
+    /// The smallest and the largest write of which it promises that a power cut tears none.
+    fn atomic_write_bytes(&self) -> Option<(u64, u64)> {
+        let dir = self.dir.as_ref()?;
+        let least = number(dir, "queue/atomic_write_unit_min_bytes").filter(|bytes| *bytes > 0)?;
+        Some((least, number(dir, "queue/atomic_write_unit_max_bytes")?))
     }
 
     /// Whether a write of `bytes`, aligned to itself, leaves what is beside it alone when the power
@@ -63,7 +64,7 @@ impl Device {
     pub fn keeps_neighbours(&self, bytes: u64) -> Option<bool> {
         let physical = self.physical_block_bytes?;
         let is_promised = |(least, most)| (least..=most).contains(&bytes);
-        Some(bytes >= physical || self.atomic_write_bytes.is_some_and(is_promised))
+        Some(bytes >= physical || self.atomic_write_bytes().is_some_and(is_promised))
     }
 
     /// By what the device, with the filesystem on it, is known again: one line, with model, serial
@@ -74,7 +75,7 @@ impl Device {
     /// number, where it has one.
     pub fn identity(&self) -> String {
         let physical = self.physical_block_bytes.map_or("?".into(), |bytes| bytes.to_string());
-        let cache = match self.has_volatile_cache {
+        let cache = match self.has_volatile_cache() {
             Some(true) => "write-back",
             Some(false) => "write-through",
             None => "?",
@@ -84,13 +85,6 @@ impl Device {
         let marks = self.dir.iter().flat_map(|dir| marks(dir));
         marks.chain([facts]).collect::<Vec<String>>().join(" ")
     }
-}
-
-/// The directory of the disk with this number, or on which the partition with this number is.
-fn directory(sys: &Path, device: u64) -> Option<PathBuf> {
-    let link = sys.join("dev/block").join(format!("{}:{}", major(device), minor(device)));
-    let dir = fs::canonicalize(link).ok()?;
-    if dir.join("queue").exists() { Some(dir) } else { dir.parent().map(Path::to_path_buf) }
 }
 
 fn marks(dir: &Path) -> Vec<String> {
@@ -115,10 +109,15 @@ fn word(dir: &Path, name: &str) -> Option<String> {
     Some(words.join(" ")).filter(|text| !text.is_empty())
 }
 
+fn number(dir: &Path, name: &str) -> Option<u64> {
+    word(dir, name)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
     use super::*;
-    use std::fs::File;
 
     /// A `/sys` whose disk has the device of `of`, with a queue as these say, and a partition.
     fn sys(of: &Path, files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -137,10 +136,6 @@ mod tests {
         sys
     }
 
-    fn device(files: &[(&str, &str)]) -> Device {
-        seen(files, Device::clone)
-    }
-
     fn seen<T>(files: &[(&str, &str)], look: impl FnOnce(&Device) -> T) -> T {
         let dir = tempfile::tempdir().unwrap();
         let sys = sys(dir.path(), files);
@@ -152,17 +147,15 @@ mod tests {
 
     #[test]
     fn a_partition_has_the_facts_of_its_disk() {
-        let found = device(&[SECTORS[0], SECTORS[1], ("queue/write_cache", "write through\n")]);
-        assert_eq!(found.name.as_deref(), Some("nvme0n1"));
-        assert_eq!(found.physical_block_bytes, Some(4096));
-        assert_eq!(found.has_volatile_cache, Some(false));
+        let files = [SECTORS[0], SECTORS[1], ("queue/write_cache", "write through\n")];
+        let facts = |device: &Device| (device.physical_block_bytes, device.has_volatile_cache());
+        assert_eq!(seen(&files, facts), (Some(4096), Some(false)));
     }
 
     #[test]
     fn a_part_of_a_sector_is_written_safely_only_where_that_is_promised() {
         let keeps = |files: &[(&str, &str)]| {
-            let device = device(files);
-            [512, 4096].map(|bytes| device.keeps_neighbours(bytes))
+            seen(files, |device| [512, 4096].map(|bytes| device.keeps_neighbours(bytes)))
         };
         assert_eq!(keeps(&SECTORS), [Some(false), Some(true)]);
         let promised = |least| {
@@ -191,6 +184,6 @@ mod tests {
     fn nothing_is_known_without_a_device() {
         let empty = tempfile::tempdir().unwrap();
         let found = Device::at(empty.path(), File::open(empty.path()).unwrap());
-        assert_eq!((found.name.as_deref(), found.keeps_neighbours(512)), (None, None));
+        assert_eq!((found.dir.as_deref(), found.keeps_neighbours(512)), (None, None));
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn stat(core: &Core) -> Option<CommitPathStat> {
         stored_at,
         device: here.device.identity(),
         physical_block_bytes: here.device.physical_block_bytes,
-        has_volatile_cache: here.device.has_volatile_cache,
+        has_volatile_cache: here.device.has_volatile_cache(),
         safe_block_bytes: here.safe_block,
     })
 }
@@ -139,7 +139,7 @@ fn reason(here: &Surroundings, origin: PathOrigin, has_stored: bool) -> String {
         PathOrigin::Default if has_stored => {
             "the default: what is stored was found out on another device".into()
         }
-        PathOrigin::Default if here.device.has_volatile_cache == Some(false) => {
+        PathOrigin::Default if here.device.has_volatile_cache() == Some(false) => {
             "the default: the device has no volatile cache, so there is nothing to flush".into()
         }
         PathOrigin::Default => "the default: not measured on this device".to_string(),
