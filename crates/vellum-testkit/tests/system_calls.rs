@@ -23,9 +23,10 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("an_append_through_a_mapping_makes_no_system_call", count_calls_of_appends),
         ("an_append_has_one_locked_instruction", count_instructions_of_appends),
+        ("opening_a_log_that_was_closed_makes_few_calls", count_calls_of_opening),
         ("nothing_is_prepared_while_a_record_is_in_flight", look_at_files_changed_in_flight),
         ("a_line_of_a_closed_file_costs_no_system_call", count_calls_of_reading_lines),
         ("a_record_at_its_position_costs_one_system_call", count_calls_of_reading_at_positions),
@@ -239,6 +240,37 @@ fn is_locked(code: &[u8]) -> bool {
         _ => false,
     };
     code[..prefixes].contains(&LOCK) || is_exchange
+}
+
+/// The directory is listed once, the control file mapped once, and little else is asked twice.
+fn count_calls_of_opening() {
+    // Of the memory of this process; and what debug builds ask before they close a descriptor.
+    const BESIDE: [i64; 5] =
+        [libc::SYS_brk, libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_fcntl];
+    // How many listings, and how many calls.
+    let logs = [(Options::wal(), 1, 130), (Options::events(), 1, 112), (Options::text(), 2, 112)];
+    for (options, listings_most, most) in logs {
+        let dir = scratch();
+        let place = dir.path().join("log");
+        let log = options.open(&place).unwrap();
+        (0..100).for_each(|_| log.append(b"a line like any other\n").map(drop).unwrap());
+        log.close().unwrap();
+        let page = SharedPage::new().unwrap();
+        let child = start(&page, || {
+            trace::mark();
+            let log = options.open(&place)?;
+            trace::mark();
+            drop(log);
+            Ok(())
+        });
+        let calls = calls_to_mark(child);
+        end(child);
+        // One tells all names, and one that there are no more.
+        let listings = calls.iter().filter(|call| **call == libc::SYS_getdents64).count() / 2;
+        assert!(listings <= listings_most, "{listings} listings: {options:?}");
+        let others = calls.iter().filter(|call| !BESIDE.contains(call)).count();
+        assert!(others <= most, "{others} calls: {options:?}");
+    }
 }
 
 fn count_calls_of_reading_lines() {

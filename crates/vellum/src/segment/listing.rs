@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::names;
+use super::{STAGE_SUFFIX, names};
 use crate::error::OsResult;
 use crate::format::segment::{compressed_path, parse_file_name, path, text_file_pattern};
 use crate::format::{gzip, zstd};
@@ -37,6 +37,8 @@ pub(crate) struct SegmentFile {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<SegmentFile>,
+    /// The files of the stage, in no order.
+    pub(crate) stages: Vec<PathBuf>,
 }
 
 /// The closed files of a text log as somebody of this process listed them last: who reads single
@@ -56,14 +58,19 @@ impl LastListing {
     pub(crate) fn keep(&self, listing: &Listing, newest: Lsn) {
         let files = listing.files.iter().take_while(|file| file.first < newest).cloned();
         if let Ok(mut last) = self.0.try_lock() {
-            *last = Arc::new(Listing { files: files.collect() });
+            *last = Arc::new(Listing { files: files.collect(), stages: Vec::new() });
         }
     }
 }
 
 impl Listing {
     pub(crate) fn read(dir: &Dir) -> Result<Listing> {
+        let mut stages = Vec::new();
         let parse = |name: String| {
+            if name.ends_with(STAGE_SUFFIX) {
+                stages.push(dir.join(name));
+                return None;
+            }
             let parsed = parse_file_name(&name)?;
             let (first, time) = (parsed.first, parsed.time);
             let (is_continuation, compression) = (parsed.is_continuation, parsed.compression);
@@ -79,7 +86,7 @@ impl Listing {
             }
             file.first == kept.first
         });
-        Ok(Listing { files })
+        Ok(Listing { files, stages })
     }
 
     pub(crate) fn get(&self, first: Lsn) -> Option<&SegmentFile> {

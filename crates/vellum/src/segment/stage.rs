@@ -35,6 +35,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::{SPARE_STAGE_NAME, STAGE_SUFFIX, UNFINISHED_STAGE_NAME};
 use crate::error::OsResult;
 use crate::format::stage::StageHeader;
+use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
@@ -166,12 +167,10 @@ impl Stage {
         }
     }
 
-    /// Drops every stage; what cannot be removed is removed by the next who comes.
-    pub(crate) fn retire_all(&self) {
-        let is_stage = |name: &String| name.ends_with(STAGE_SUFFIX);
-        for name in self.dir.names().unwrap_or_default().into_iter().filter(is_stage) {
-            self.remove(&self.dir.join(name));
-        }
+    /// Drops every stage that is in the directory, as it was listed; what cannot be removed is
+    /// removed by the next who comes.
+    pub(crate) fn retire_all(&self, listing: &Listing) {
+        listing.stages.iter().for_each(|path| self.remove(path));
     }
 
     fn remove(&self, path: &Path) {

@@ -14,6 +14,7 @@ use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
 use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
 use crate::log::state::{place, poison, wait, wakeup};
+use crate::segment::listing::Listing;
 use crate::shared::commit::{self, CommitLock, Step};
 use crate::shared::lock::Until;
 use crate::shared::primitive::{self};
@@ -306,7 +307,7 @@ impl<'a> Leader<'a> {
         }
         if let Some(stage) = &core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
-            stage.retire_all();
+            stage.retire_all(&Listing::read(&core.dir).unwrap_or_default());
         }
         Ok(())
     }

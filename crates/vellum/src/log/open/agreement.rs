@@ -35,10 +35,9 @@ const SECTOR_LEN: u64 = 512;
 const STEP: usize = 256 << 10;
 
 /// Whether something stands at the tail or behind.
-pub(crate) fn is_older_than_segments(core: &Arc<Core>) -> Result<bool> {
+pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let allocated_end = allocated_end(core);
-    let listing = Listing::read(&core.dir)?;
     // One more has got its name if its maker died then; that is rare, and recovery loses nothing.
     if listing.files.last().is_some_and(|file| file.first >= allocated_end) {
         return Ok(true);
@@ -104,7 +103,7 @@ pub(crate) enum Cache {
 
 /// Whether everything from `durable` on is there, as the words say; with a page cache that was kept
 /// only the last segment is read, or what is staged. Nobody is attached.
-pub(crate) fn is_whole(core: &Arc<Core>, cache: Cache) -> Result<bool> {
+pub(crate) fn is_whole(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let durable = commit::durable(&core.words().commits).max(core.begin());
     let base = match cache {
@@ -116,8 +115,10 @@ pub(crate) fn is_whole(core: &Arc<Core>, cache: Cache) -> Result<bool> {
         return Ok(false);
     }
     match core.geometry.layout {
-        Layout::Framed => is_row_of_frames(core, base, tail, &reserved),
-        Layout::Text => is_text(core, base, tail, &reserved),
+        Layout::Framed => {
+            Ok(has_segments(core, listing, base)? && is_row_of_frames(core, base, tail, &reserved)?)
+        }
+        Layout::Text => is_text(core, listing, base, tail, &reserved),
     }
 }
 
@@ -152,12 +153,9 @@ pub(crate) fn reserved(words: &Words) -> Vec<Range> {
     slots.filter_map(|slot| tail_word::granted(words, slot, seen)).collect()
 }
 
-/// Whether whole frames, and what was reserved, lead from `base` to exactly `tail`, nothing is
-/// there behind, and the segments are there that were made.
+/// Whether whole frames, and what was reserved, lead from `base` to exactly `tail`, and nothing is
+/// there behind.
 fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
-    if !has_segments(core, base)? {
-        return Ok(false);
-    }
     let limit = core.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
     let mut views = vec![Arc::clone(core)];
     if core.commits.stage.is_some() {
@@ -183,8 +181,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
 }
 
 /// Whether the files are there of all segments from `base` on that were made.
-fn has_segments(core: &Core, base: Lsn) -> Result<bool> {
-    let listing = Listing::read(&core.dir)?;
+fn has_segments(core: &Core, listing: &Listing, base: Lsn) -> Result<bool> {
     let firsts =
         (core.segment_of(base).get()..allocated_end(core).get()).step_by(core.capacity() as usize);
     for first in firsts.map(Lsn::new) {
@@ -207,17 +204,22 @@ fn is_filled(core: &Arc<Core>, range: Range) -> Result<bool> {
 
 /// Whether text leads to `tail`. Of a file that is closed the length is not known; one that is gone
 /// is a gap, of which readers tell.
-fn is_text(core: &Core, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
+fn is_text(
+    core: &Core,
+    listing: &Arc<Listing>,
+    base: Lsn,
+    tail: Lsn,
+    reserved: &[Range],
+) -> Result<bool> {
     for range in reserved {
         if !core.writes_text() && pad::is_whole_line(core, *range)? {
             return Ok(false);
         }
     }
-    let listing = Arc::new(Listing::read(&core.dir)?);
     let last = core.segment_of(Lsn::new(tail.get() - 1));
     let is_asked = |first: Lsn| core.segment_end(first) > base && first <= last;
     for file in listing.files.iter().filter(|file| is_asked(file.first) && !file.is_compressed()) {
-        let segment = open_file(core, &mut Arc::clone(&listing), file.first)?;
+        let segment = open_file(core, &mut Arc::clone(listing), file.first)?;
         let end = match file.first == last {
             true => tail,
             false => Lsn::new(file.first.get() + segment.data_len()?.min(core.capacity())),

@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{self, Mode};
 use rustix::io::Errno;
@@ -19,6 +20,7 @@ use crate::log::state::control::{
     self, overwrite_geometry, stored_geometry, sync_log_names, this_boot, write_control,
     write_geometry,
 };
+use crate::log::state::core::Core;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::named;
 use crate::log::state::names::{
@@ -28,6 +30,7 @@ use crate::log::state::names::{
 };
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::log::state::rewrite;
+use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
@@ -41,6 +44,10 @@ const INSTEAD: &str = "create it with \0layout\0 text";
 pub(crate) struct Opened {
     pub(crate) control: OwnedFd,
     pub(crate) geometry: Geometry,
+    /// The log with its words, where they were mapped to look at them.
+    pub(crate) core: Option<Core>,
+    /// The files of a staged log, where they were listed.
+    pub(crate) listing: Option<Arc<Listing>>,
     pub(crate) identity: Stored,
     pub(crate) recovery: Option<Recovery>,
     /// How far ahead to make pages ready, where a file advised it.
@@ -56,7 +63,8 @@ impl Opened {
         identity: Stored,
         recovery: Option<Recovery>,
     ) -> Opened {
-        Opened { control, geometry, identity, recovery, prefault_bytes: None, advice: None }
+        let (core, listing, prefault_bytes, advice) = (None, None, None, None);
+        Opened { control, geometry, core, listing, identity, recovery, prefault_bytes, advice }
     }
 }
 

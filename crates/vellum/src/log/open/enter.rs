@@ -25,7 +25,7 @@ use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
     Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
 };
-use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
+use crate::log::open::parts::{chosen, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
 use crate::log::open::{leave, recover, words_check};
 use crate::log::ready::stage;
@@ -42,6 +42,7 @@ use crate::log::state::positions::{Access, Evidence, Loss, epoch_of};
 use crate::log::state::watch::Watch;
 use crate::log::state::{named, poison, rewrite};
 use crate::options::policy::PolicyUpdate;
+use crate::segment::listing::Listing;
 use crate::shared::region::Region;
 use crate::shared::{commit, tail_word};
 use crate::sys::filesystem::Filesystem;
@@ -165,21 +166,25 @@ impl Entered {
 
     /// The log, with its words mapped.
     fn core(&self, options: &Options, opened: Opened) -> Result<Core> {
-        let Opened { control, geometry, identity, recovery, prefault_bytes, advice } = opened;
+        let Opened { control, geometry, identity, recovery, .. } = opened;
         let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
         dir.set_model(&control_path, &control).or_os("look at", &control_path)?;
         let identity = identity::settle(dir, &control, &geometry, identity)?;
         let rights = rights_like(&control, dir).or_os("look at", &control_path)?;
-        let region = Region::map(&control, true).or_unmapped("map", &control_path)?;
+        let map = || Region::map(&control, true).or_unmapped("map", &control_path);
+        let core = match opened.core {
+            Some(core) => core,
+            None => core_with(dir, &geometry, map()?),
+        };
         let mut options = options.clone();
-        options.tuning.prefault_bytes = options.tuning.prefault_bytes.or(prefault_bytes);
-        let mut core = core(dir, &options, geometry, self.filesystem, rights, region);
-        (core.opened.recovery, core.opened.advice) = (recovery, advice);
+        options.tuning.prefault_bytes = options.tuning.prefault_bytes.or(opened.prefault_bytes);
+        let mut core = chosen(core, &options, self.filesystem, rights);
+        (core.opened.recovery, core.opened.advice) = (recovery, opened.advice);
         identity::take(&mut core, identity);
         core.watch = Watch::new(&control, &self.lock_file).or_os("look at", &control_path)?;
         core.check_words()?;
         core.check_begin()?;
-        stage::join(&core, self.is_first)?;
+        stage::join(&core, self.is_first, opened.listing)?;
         if self.is_first {
             residence::mark(&control);
         }
@@ -238,21 +243,32 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
         rewrite::notes(dir, &geometry)?;
     }
     let core = Arc::new(core_with(dir, &geometry, region));
+    let listing = Arc::new(Listing::read(dir)?);
     let loss = match loss {
-        None => loss_of_words(&core, &control)?,
+        // Nobody is here, so who truncated has died.
+        None if identity.is_being_cut => Some(RecoveryReason::Truncation),
+        None => loss_of_words(&core, &listing, &control)?,
         loss => loss,
     };
     match loss {
-        None => go_on(&core, control, identity),
-        Some(reason) => take_up_again(&core, control, identity, Lost { reason, is_poisoned }),
+        None => go_on(core, listing, control, identity),
+        Some(reason) => {
+            let lost = Lost { reason, is_poisoned };
+            take_up_again(&core, &listing, control, identity, lost)
+        }
     }
 }
 
 /// Goes on from words that hold.
-fn go_on(core: &Arc<Core>, control: OwnedFd, identity: Stored) -> Result<Opened> {
+fn go_on(
+    core: Arc<Core>,
+    listing: Arc<Listing>,
+    control: OwnedFd,
+    identity: Stored,
+) -> Result<Opened> {
     let (geometry, commits) = (core.geometry, &core.words().commits);
-    if text::recover::lacks_newest(core)? {
-        let positions = recover::find_end_behind_newest(core)?;
+    if text::recover::lacks_newest(&core, &listing) {
+        let positions = recover::find_end_behind_newest(&core)?;
         let path = core.dir.join(CONTROL_NAME);
         overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
     } else if core.commits.stage.is_some() {
@@ -260,7 +276,10 @@ fn go_on(core: &Arc<Core>, control: OwnedFd, identity: Stored) -> Result<Opened>
         // takes over the lanes of the dead: their words may be older than `durable`.
         commit::reset(commits, commit::durable(commits));
     }
-    Ok(Opened::new(control, geometry, identity, None))
+    // No file of a staged log has been changed.
+    let listing = core.commits.stage.is_some().then_some(listing);
+    let core = Arc::into_inner(core);
+    Ok(Opened { core, listing, ..Opened::new(control, geometry, identity, None) })
 }
 
 /// Why words do not hold, and whether the log had failed.
@@ -272,13 +291,14 @@ struct Lost {
 /// Recovers a log from its files.
 fn take_up_again(
     core: &Arc<Core>,
+    listing: &Arc<Listing>,
     control: OwnedFd,
     identity: Stored,
     lost: Lost,
 ) -> Result<Opened> {
     let (dir, path) = (&core.dir, core.dir.join(CONTROL_NAME));
     let reserved = match lost.reason {
-        RecoveryReason::Reboot | RecoveryReason::Moved => words_check::reserved(core)?,
+        RecoveryReason::Reboot | RecoveryReason::Moved => words_check::reserved(core, listing)?,
         _ => Vec::new(),
     };
     // What was noted later than the header of the control file, if the file is there.
@@ -309,15 +329,14 @@ fn take_up_again(
     Ok(Opened::new(control, geometry, identity, Some(recovery)))
 }
 
-/// Why words of this boot and file do not hold, if they do not: a truncation was not finished, the
-/// stage is gone, the page cache cannot be believed after a failed sync, or the segments say
-/// something else.
-fn loss_of_words(core: &Arc<Core>, control: &OwnedFd) -> Result<Option<RecoveryReason>> {
+/// Why words of this boot and file do not hold, if they do not: the stage is gone, the page cache
+/// cannot be believed after a failed sync, or the segments say something else.
+fn loss_of_words(
+    core: &Arc<Core>,
+    listing: &Arc<Listing>,
+    control: &OwnedFd,
+) -> Result<Option<RecoveryReason>> {
     let (dir, geometry, words) = (&core.dir, &core.geometry, core.words());
-    // Nobody is here, so who truncated has died.
-    if is_being_cut(dir) {
-        return Ok(Some(RecoveryReason::Truncation));
-    }
     let is_staged = geometry.is_staged();
     if is_staged && stage::is_lost(dir, geometry, words)? {
         return Ok(Some(RecoveryReason::StageLost));
@@ -326,5 +345,5 @@ fn loss_of_words(core: &Arc<Core>, control: &OwnedFd) -> Result<Option<RecoveryR
         return Ok(Some(RecoveryReason::Poisoned));
     }
     let cache = if residence::is_marked(control) { Cache::Kept } else { Cache::Unknown };
-    Ok((!words_check::agree(core, cache)?).then_some(RecoveryReason::Disagreement))
+    Ok((!words_check::agree(core, listing, cache)?).then_some(RecoveryReason::Disagreement))
 }

@@ -6,42 +6,28 @@ use std::path::Path;
 use rustix::fs::{self, FileType};
 use rustix::io::Errno;
 
-use crate::format::control::Geometry;
-use crate::format::frame::Codec;
 use crate::log::commit::commit_path;
-use crate::log::state::control::stored_geometry;
 use crate::log::state::core::Core;
-use crate::log::state::parts::{Choices, Commits, Opened, Ready};
-use crate::log::state::watch::Watch;
+use crate::log::state::parts::{Choices, Commits, Ready};
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
-use crate::shared::region::Region;
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Options, Result};
 
-/// A log of these parts, without a writer.
-pub(crate) fn core(
-    dir: &Dir,
+/// The log `core`, which was good for reading files, with what is chosen for it.
+pub(crate) fn chosen(
+    mut core: Core,
     options: &Options,
-    geometry: Geometry,
     filesystem: Filesystem,
     rights: Rights,
-    region: Region,
 ) -> Core {
+    let (dir, geometry) = (&core.dir, &core.geometry);
     let stage = geometry.is_staged().then(|| Stage::of(dir, filesystem));
-    Core {
-        dir: dir.clone(),
-        geometry,
-        codec: Codec::new(geometry.secret),
-        ready: Ready::new(filesystem, rights, options, &geometry),
-        commits: Commits::new(stage, || commit_path::choose(dir, filesystem, options), options),
-        choices: Choices::new(options),
-        opened: Opened::default(),
-        watch: Watch::default(),
-        writer: None,
-        region,
-    }
+    core.ready = Ready::new(filesystem, rights, options, geometry);
+    core.commits = Commits::new(stage, || commit_path::choose(dir, filesystem, options), options);
+    core.choices = Choices::new(options);
+    core
 }
 
 pub(crate) fn rights_like(control: &OwnedFd, dir: &Dir) -> rustix::io::Result<Rights> {
@@ -68,9 +54,4 @@ fn kind_of(found: &fs::Stat) -> &'static str {
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         _ => "not one",
     }
-}
-
-/// Whether a truncation has begun and not ended.
-pub(crate) fn is_being_cut(dir: &Dir) -> bool {
-    stored_geometry(dir).is_ok_and(|stored| stored.cut != 0)
 }

@@ -12,14 +12,15 @@ use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
 use crate::log::layout::text::policy;
 use crate::log::open::create::check_not_restoring;
-use crate::log::open::parts::{core, is_being_cut, open_directory, rights_like};
+use crate::log::open::parts::{chosen, open_directory, rights_like};
 use crate::log::open::{recover, words_check};
 use crate::log::ready::stage;
 use crate::log::state::control::{read_geometry, stored_geometry, this_boot};
 use crate::log::state::core::{Core, core_with};
+use crate::log::state::gate;
+use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::CONTROL_NAME;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
-use crate::log::state::{gate, identity};
 use crate::segment::kept::KeptFiles;
 use crate::segment::list;
 use crate::segment::rights::Rights;
@@ -51,9 +52,9 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
         None => (stored_geometry(dir)?, Rights::default()),
     };
     options.check_against(&geometry, dir)?;
-    let identity = identity::load(dir, control.as_ref())?.identity;
+    let Stored { identity, is_being_cut, .. } = identity::load(dir, control.as_ref())?;
     options.check_tag(identity.as_ref(), dir)?;
-    if is_being_cut(dir) {
+    if is_being_cut {
         let message = "the log is being truncated, or somebody died doing so; try again, and if \
                        that does not help, open it for writing once";
         return Err(Error::new(ErrorKind::Busy, message).at_path(dir));
@@ -69,7 +70,7 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
             worked_out(dir, &geometry, loss, identity.as_ref())?
         }
     };
-    let mut core = core(dir, options, geometry, filesystem, rights, region);
+    let mut core = chosen(core_with(dir, &geometry, region), options, filesystem, rights);
     identity::take(&mut core, identity);
     core.watch.tail_word = tail_word.unwrap_or_default();
     // For want of memory each record takes opening its file.
@@ -95,8 +96,8 @@ fn with_words(before: &Core) -> Option<Core> {
         return None;
     }
     let options = Options::default().read_only(true);
-    let mut core =
-        core(dir, &options, geometry, before.ready.filesystem, before.ready.rights, region);
+    let (filesystem, rights) = (before.ready.filesystem, before.ready.rights);
+    let mut core = chosen(core_with(dir, &geometry, region), &options, filesystem, rights);
     identity::take(&mut core, identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
     let id = |core: &Core| core.opened.identity.as_ref().map(|identity| identity.id);

@@ -27,6 +27,7 @@ use crate::log::open::agreement::{self, Cache};
 use crate::log::read::files::open_file;
 use crate::log::ready::stage;
 use crate::log::state::core::Core;
+use crate::segment::listing::Listing;
 use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
@@ -68,19 +69,19 @@ fn is_same_file(control: &OwnedFd, region: &Region) -> io::Result<bool> {
     }))
 }
 
-/// Whether the words agree with the files. Nobody is attached.
-pub(crate) fn agree(core: &Arc<Core>, cache: Cache) -> Result<bool> {
+/// Whether the words agree with the files, which `listing` has. Nobody is attached.
+pub(crate) fn agree(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -> Result<bool> {
     let durable = commit::durable(&core.words().commits);
     if core.check_words().is_err() || durable > tail_word::tail(core.words()) {
         return Ok(false);
     }
-    if agreement::is_older_than_segments(core)? {
+    if agreement::is_older_than_segments(core, listing)? {
         return Ok(false);
     }
     if is_as_closed(core)? {
         return Ok(true);
     }
-    match agreement::is_whole(core, cache) {
+    match agreement::is_whole(core, listing, cache) {
         // A file that is gone, or another's.
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(false),
         answer => answer,
@@ -89,11 +90,11 @@ pub(crate) fn agree(core: &Arc<Core>, cache: Cache) -> Result<bool> {
 
 /// What the dead had reserved, if the words agree with the files in everything. For who does not
 /// believe them otherwise.
-pub(crate) fn reserved(core: &Arc<Core>) -> Result<Vec<Range>> {
+pub(crate) fn reserved(core: &Arc<Core>, listing: &Arc<Listing>) -> Result<Vec<Range>> {
     let reserved = agreement::reserved(core.words());
     let is_proven = !reserved.is_empty()
         && !stage::is_lost(&core.dir, &core.geometry, core.words())?
-        && agree(core, Cache::Unknown)?;
+        && agree(core, listing, Cache::Unknown)?;
     Ok(if is_proven { reserved } else { Vec::new() })
 }
 
@@ -102,11 +103,14 @@ pub(crate) fn reserved(core: &Arc<Core>) -> Result<Vec<Range>> {
 /// without it, nothing behind can be read.
 pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     if core.commits.stage.is_some() {
-        return agree(core, Cache::Unknown);
+        return agree(core, &Arc::new(Listing::read(&core.dir)?), Cache::Unknown);
     }
     let ends = || (tail_word::tail(core.words()), agreement::allocated_end(core));
     let before = ends();
-    if core.check_words().is_err() || !agreement::is_older_than_segments(core)? {
+    if core.check_words().is_err() {
+        return Ok(true);
+    }
+    if !agreement::is_older_than_segments(core, &Listing::read(&core.dir)?)? {
         return Ok(true);
     }
     // Somebody has just appended: what was found there was reserved or made after the words were

@@ -1,9 +1,12 @@
 //! The stage of a log from its first opener to its last closer.
 
+use std::sync::Arc;
+
 use crate::format::control::Geometry;
 use crate::log::ready::RoomMaker;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
+use crate::segment::listing::Listing;
 use crate::segment::stage::{Stage, Twin};
 use crate::shared::commit::{self, Operation};
 use crate::shared::tail_word;
@@ -51,13 +54,13 @@ fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Resul
 }
 
 /// Makes the stage ready for the calling process; `is_first` that nobody else has the log
-/// open. The gate is held.
-pub(crate) fn join(core: &Core, is_first: bool) -> Result<()> {
+/// open. The gate is held; the files may have been listed in it already.
+pub(crate) fn join(core: &Core, is_first: bool, listed: Option<Arc<Listing>>) -> Result<()> {
     let Some(stage) = &core.commits.stage else { return Ok(()) };
     let words = &core.words().commits;
     let id = words.stage.id();
     if id == 0 && is_first {
-        return begin(core);
+        return begin(core, listed);
     }
     if id == 0 || !is_whole(stage, &core.geometry, core.words(), id)? {
         let message = "a stage of the log, a file NAME.stage with what is not committed, is \
@@ -71,15 +74,16 @@ pub(crate) fn join(core: &Core, is_first: bool) -> Result<()> {
 /// Starts with an empty stage at the tail again, for the only participant.
 pub(crate) fn join_anew(core: &Core) -> Result<()> {
     core.words().commits.stage.forget();
-    join(core, true)
+    join(core, true, None)
 }
 
 /// Starts with an empty stage at the tail. It has no file before there is something to store:
 /// a full disk keeps nobody from opening the log.
-fn begin(core: &Core) -> Result<()> {
+fn begin(core: &Core, listed: Option<Arc<Listing>>) -> Result<()> {
     let Some(stage) = &core.commits.stage else { return Ok(()) };
     let words = core.words();
-    stage.retire_all();
+    let listed = listed.or_else(|| Listing::read(&core.dir).ok().map(Arc::new));
+    stage.retire_all(&listed.unwrap_or_default());
     let tail = tail_word::tail(words);
     words.take_back_ready(tail);
     words.commits.stage.start(tail, sys::process::random_u64().max(1));

@@ -72,7 +72,7 @@ impl Presence<'_> {
         poison::check(self.writer.core)?;
         self.writer.core.check_words()?;
         let is_first = gate.is_alone().or_os("lock", &self.writer.core.dir)?;
-        stage::join(self.writer.core, is_first)?;
+        stage::join(self.writer.core, is_first, None)?;
         if is_first {
             self.writer.core.region.origin().iter().for_each(|origin| origin.reopen());
             gate.let_in().or_os("unlock", &self.writer.core.dir)?;

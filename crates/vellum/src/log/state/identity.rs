@@ -38,6 +38,8 @@ pub(crate) struct Stored {
     pub(crate) identity: Option<Identity>,
     /// Whether both copies are as they should be.
     is_whole: bool,
+    /// Whether a truncation has begun and not ended: the geometry file tells that as well.
+    pub(crate) is_being_cut: bool,
 }
 
 /// The identity of the log in `dir`: the newer of its two copies.
@@ -59,7 +61,8 @@ pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
         (Copy::Absent, Copy::Absent) => None,
         _ => return Err(damaged(dir)),
     };
-    Ok(Stored { identity, is_whole })
+    let is_being_cut = Geometry::parse(&geometry).is_ok_and(|stored| stored.cut != 0);
+    Ok(Stored { identity, is_whole, is_being_cut })
 }
 
 /// What the application said of the log in `dir`, if that can be told.
@@ -80,7 +83,7 @@ fn copy_in_control(dir: &Dir, control: Option<&OwnedFd>) -> Result<Copy> {
 impl Stored {
     /// The identity of a log whose files were both just written.
     pub(crate) fn both(identity: Identity) -> Stored {
-        Stored { identity: Some(identity), is_whole: true }
+        Stored { identity: Some(identity), is_whole: true, is_being_cut: false }
     }
 }
 
@@ -122,7 +125,7 @@ pub(crate) fn settle(
     geometry: &Geometry,
     stored: Stored,
 ) -> Result<Option<Identity>> {
-    let Stored { identity, is_whole } = stored;
+    let Stored { identity, is_whole, .. } = stored;
     let is_new = identity.is_none();
     let identity = identity.unwrap_or_else(|| Identity::new(new_id(), 0));
     if is_whole && !is_new {

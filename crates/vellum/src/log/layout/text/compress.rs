@@ -32,7 +32,7 @@ impl TextLog<'_> {
     /// Removes what was left of a compression that was not finished, unless somebody is at it.
     pub(crate) fn remove_unfinished_compression(self) {
         let unfinished = self.core.dir.join(UNFINISHED_COMPRESSED_NAME);
-        if !self.core.dir.holds(&unfinished) {
+        if !self.core.geometry.layout.names_have_times() || !self.core.dir.holds(&unfinished) {
             return;
         }
         let file = Brief::open(&self.core.dir, &self.core.dir.join(LOCK_NAME));

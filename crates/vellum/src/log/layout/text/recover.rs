@@ -116,10 +116,10 @@ fn last_newline(core: &Core, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
 
 /// Whether the file is gone that the next record would go to, or that it would have to leave.
 /// Nobody is attached.
-pub(crate) fn lacks_newest(core: &Core) -> Result<bool> {
+pub(crate) fn lacks_newest(core: &Core, listing: &Listing) -> bool {
     let active = core.segment_of(tail_word::tail(core.words()));
     let is_made = core.words().allocated_end() > active.get();
-    Ok(core.geometry.layout.names_have_times() && is_made && !list(&core.dir)?.contains(&active))
+    core.geometry.layout.names_have_times() && is_made && listing.get(active).is_none()
 }
 
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not
