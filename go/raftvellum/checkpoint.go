@@ -8,13 +8,14 @@ import (
 	"vellum/internal/lookup"
 )
 
-// makeCheckpoints makes a checkpoint whenever one is due. One that fails is tried again when the
-// log has grown further; the calls that wanted to grow it have met the same failure.
-func (s *Store) makeCheckpoints() {
-	defer s.stopped.Done()
-	for range s.due {
-		_ = s.checkpoint()
-	}
+// makeCheckpoint makes one that is due. If it fails it is tried again when the log has grown
+// further; the calls that wanted to grow it have met the same failure.
+func (s *Store) makeCheckpoint() {
+	defer s.making.Done()
+	_ = s.checkpoint()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isMaking = false
 }
 
 func (s *Store) checkpointIfGrown() error {
@@ -100,7 +101,6 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 		batch:   log.NewBatch(),
 		entries: &index{},
 		values:  map[string][]byte{},
-		due:     make(chan struct{}, 1),
 	}
 	from := log.Checkpoint()
 	if err := s.readRecords(from); err != nil {

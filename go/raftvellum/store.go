@@ -60,11 +60,13 @@ type Store struct {
 	// The end of the log at the last checkpoint.
 	checkpointed vellum.LSN
 	closed       bool
+	// Whether a goroutine makes a checkpoint.
+	isMaking bool
 
-	due     chan struct{}
-	stopped sync.WaitGroup
+	making sync.WaitGroup
 	// One checkpoint at a time.
 	checkpointing sync.Mutex
+	closing       sync.Once
 }
 
 var (
@@ -86,34 +88,29 @@ func Open(path string, options ...vellum.Option) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	store.stopped.Add(1)
-	go store.makeCheckpoints()
 	return store, nil
 }
 
-// Close closes the store. What was acknowledged is durable already.
-func (s *Store) Close() error {
-	// The next opening has little to read then. Without it, it reads a little more.
-	_ = s.checkpointIfGrown()
-	if !s.stop() {
-		return nil
-	}
-	s.stopped.Wait()
-	return s.log.Close()
+// Close closes the store. What was acknowledged is durable already. Whoever calls it again waits
+// until the store is closed.
+func (s *Store) Close() (err error) {
+	s.closing.Do(func() {
+		// The next opening has little to read then. Without it, it reads a little more.
+		_ = s.checkpointIfGrown()
+		s.stop()
+		s.making.Wait()
+		err = s.log.Close()
+	})
+	return err
 }
 
 // stop has calls refused from now on, when those that are in flight are done.
-func (s *Store) stop() bool {
+func (s *Store) stop() {
 	s.flight.Lock()
 	defer s.flight.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
 	s.closed = true
-	close(s.due)
-	return true
 }
 
 // FirstIndex returns the index of the oldest entry, or 0.
@@ -349,9 +346,10 @@ func (s *Store) noticeGrowth() {
 	if s.closed || s.log.Published() < s.checkpointed+checkpointBytes {
 		return
 	}
-	select {
-	case s.due <- struct{}{}:
-	default: // it will be made
+	if !s.isMaking {
+		s.isMaking = true
+		s.making.Add(1)
+		go s.makeCheckpoint()
 	}
 }
 

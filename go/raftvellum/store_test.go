@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -554,5 +555,20 @@ func TestAStoreIsClosedThriceAtOnce(t *testing.T) {
 			}()
 		}
 		all.Wait()
+	}
+}
+
+func TestASecondCloseWaitsUntilTheStoreIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "raft")
+	for index := range uint64(20) {
+		store := openStore(t, path) // vellum.ErrInUse where it was not closed
+		must(t, store.StoreLog(entry(index+1)))
+		first := make(chan error, 1)
+		go func() { first <- store.Close() }()
+		for !store.isClosed() {
+			runtime.Gosched()
+		}
+		must(t, store.Close())
+		t.Cleanup(func() { must(t, <-first) })
 	}
 }
