@@ -51,6 +51,7 @@ type core struct {
 	timeout time.Duration
 	blocks  bool
 	path    string
+	closing sync.Once
 
 	// truncations grows with each one: what readers have read ahead may be gone then.
 	truncations atomic.Uint64
@@ -124,7 +125,7 @@ func (l *Log) Reopen() (*Log, error) {
 
 // Close closes the log and all readers and cursors that were made from it. Calls that wait for
 // records or for space return [ErrClosed]; calls that append or commit are ended first. A second
-// Close returns nil.
+// Close waits until the log is closed, and returns nil.
 //
 // The last process to close a log commits what a [WAL] has, and cuts a text log to its text.
 //
@@ -138,10 +139,13 @@ func (l *Log) Close() error {
 	return l.core.close()
 }
 
-func (l *core) close() error {
-	if !l.users.close() {
-		return nil
-	}
+func (l *core) close() (err error) {
+	l.closing.Do(func() { err = l.closeFirst() })
+	return err
+}
+
+func (l *core) closeFirst() error {
+	l.users.close()
 	l.mu.Lock()
 	handles := l.handles
 	l.handles = nil

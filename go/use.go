@@ -38,17 +38,13 @@ func (u *users) leave() {
 	}
 }
 
-// close keeps new calls out and waits for those that are in. It reports whether it was the first.
-func (u *users) close() bool {
-	if u.count.Or(closedBit)&closedBit != 0 {
-		<-u.idle
-		return false
-	}
+// close keeps new calls out and waits for those that are in. It is called once.
+func (u *users) close() {
+	u.count.Or(closedBit)
 	close(u.closing)
 	u.count.Add(1)
 	u.leave()
 	<-u.idle
-	return true
 }
 
 // isClosing reports whether nobody may come in any more.

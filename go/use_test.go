@@ -3,6 +3,8 @@ package vellum
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,13 +65,40 @@ func TestWhoUsesALogIsWaitedFor(t *testing.T) {
 				}
 			}()
 		}
-		first := u.close()
-		if inside.Load() != 0 || !first || u.close() {
+		u.close()
+		if inside.Load() != 0 {
 			t.Fatal("somebody is inside")
 		}
 		all.Wait()
 		if err := u.enter(); !errors.Is(err, ErrClosed) {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestASecondCloseWaitsUntilTheLogIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	for range 20 {
+		log, err := Open(path, WAL())
+		if err != nil {
+			t.Fatal(err) // ErrInUse where it was not closed
+		}
+		// Closing commits this, which takes a moment.
+		if _, err := log.Append(t.Context(), []byte("a record")); err != nil {
+			t.Fatal(err)
+		}
+		first := make(chan error, 1)
+		go func() { first <- log.Close() }()
+		for !log.core.users.isClosing() {
+			runtime.Gosched()
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := <-first; err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

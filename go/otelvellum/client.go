@@ -49,6 +49,7 @@ type client struct {
 	// One of those who give space back at a time. It comes before the others.
 	tidying sync.Mutex
 	due     chan struct{}
+	closing sync.Once
 	stopped sync.WaitGroup
 }
 
@@ -90,19 +91,16 @@ func openClient(path string, config *Config, reserve *reserve, logger *zap.Logge
 }
 
 // Close closes the storage. What was acknowledged stays.
-func (c *client) Close(context.Context) error {
-	c.mu.Lock()
-	wasClosed := c.closed
-	if !wasClosed {
+func (c *client) Close(context.Context) (err error) {
+	c.closing.Do(func() {
+		c.mu.Lock()
 		c.closed = true
 		close(c.due)
-	}
-	c.mu.Unlock()
-	if wasClosed {
-		return nil
-	}
-	c.stopped.Wait()
-	return c.log.Close()
+		c.mu.Unlock()
+		c.stopped.Wait()
+		err = c.log.Close()
+	})
+	return err
 }
 
 // Get returns the value of a key, or nil where it has none.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -545,5 +546,26 @@ func TestAStorageIsClosedThriceAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		c = reopen(t, c)
+	}
+}
+
+func TestASecondCloseWaitsUntilTheStorageIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "client")
+	isClosed := func(c *client) bool {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		return c.closed
+	}
+	for range 20 {
+		c, err := openPath(path, defaultConfig())
+		must(t, err) // vellum.ErrInUse where it was not closed
+		must(t, c.Set(t.Context(), "key", []byte("a value")))
+		first := make(chan error, 1)
+		go func() { first <- c.Close(context.Background()) }()
+		for !isClosed(c) {
+			runtime.Gosched()
+		}
+		must(t, c.Close(context.Background()))
+		t.Cleanup(func() { must(t, <-first) })
 	}
 }

@@ -70,6 +70,7 @@ type Queue struct {
 	space   chan struct{} // holds a value where there may be space
 	closing chan struct{}
 	keeper  sync.WaitGroup
+	ending  sync.Once
 
 	// For tests: between the log and memory, before a message is read, and where none is left.
 	whenAcked, beforeLoad, whenAtEnd func()
@@ -134,13 +135,15 @@ func Open(path string, opts ...Option) (*Queue, error) {
 }
 
 // Close closes the queue. Calls that wait return [vellum.ErrClosed]. Messages that were not
-// acknowledged come again when the queue is opened.
-func (q *Queue) Close() error {
+// acknowledged come again when the queue is opened. Whoever calls it again waits until the queue is
+// closed.
+func (q *Queue) Close() (err error) {
+	q.ending.Do(func() { err = q.close() })
+	return err
+}
+
+func (q *Queue) close() error {
 	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return nil
-	}
 	q.closed = true
 	q.flight.stop()
 	q.mu.Unlock()

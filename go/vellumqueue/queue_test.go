@@ -740,3 +740,24 @@ func TestAQueueIsClosedThriceAtOnce(t *testing.T) {
 		all.Wait()
 	}
 }
+
+func TestASecondCloseWaitsUntilTheQueueIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "queue")
+	isClosed := func(q *Queue) bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.closed
+	}
+	for range 20 {
+		q, err := Open(path)
+		must(t, err) // vellum.ErrInUse where it was not closed
+		must(t, q.Put(t.Context(), []byte("a message")))
+		first := make(chan error, 1)
+		go func() { first <- q.Close() }()
+		for !isClosed(q) {
+			runtime.Gosched()
+		}
+		must(t, q.Close())
+		t.Cleanup(func() { must(t, <-first) })
+	}
+}
