@@ -64,15 +64,11 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     let asked = ended_by_signals()?;
     let measured = doctor::run(&config, &mut BenchBar::default());
     drop(scratch);
-    match measured {
-        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ended(&asked, &error)),
-        Err(error) => Err(error.into()),
-        Ok(diagnosis) => {
-            outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
-            let interruption = diagnosis.report.interruption();
-            Ok(interruption.map_or(judged(diagnosis.verdict()), |told| ended(&asked, told)))
-        }
-    }
+    unless_ended(&asked, measured, |diagnosis: Diagnosis| {
+        outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
+        let interruption = diagnosis.report.interruption();
+        Ok(interruption.map_or(judged(diagnosis.verdict()), |told| ended(&asked, told)))
+    })
 }
 
 /// Lines under which a log keeps its p99 beside a neighbour.
@@ -83,13 +79,22 @@ fn limits(args: &DoctorArgs) -> Result<Outcome> {
     let asked = ended_by_signals()?;
     let measured = iocost::run(&config, &mut BenchBar::default());
     drop(scratch);
+    unless_ended(&asked, measured, |text| {
+        output::print(&text)?;
+        Ok(Outcome::Good)
+    })
+}
+
+/// Hands over what a run measured, unless a signal ended it before there was a result.
+fn unless_ended<T>(
+    asked: &Asked,
+    measured: vellum_bench::Result<T>,
+    report: impl FnOnce(T) -> Result<Outcome>,
+) -> Result<Outcome> {
     match measured {
-        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ended(&asked, &error)),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ended(asked, &error)),
         Err(error) => Err(error.into()),
-        Ok(text) => {
-            output::print(&text)?;
-            Ok(Outcome::Good)
-        }
+        Ok(measured) => report(measured),
     }
 }
 

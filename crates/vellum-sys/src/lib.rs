@@ -61,6 +61,9 @@ pub mod inherited;
 pub mod lock;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
+pub mod loop_device;
+#[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
 pub mod map;
 #[cfg(target_os = "linux")]
 pub mod memory;

@@ -17,8 +17,8 @@ use anyhow::Context;
 use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mknodat};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
+use vellum_sys::loop_device::{LoopShape, attach_loop};
 
-use super::attach::{LoopShape, attach_loop};
 use super::fuse;
 use super::missing::missing_if_forbidden;
 use super::served::{Served, lock};

@@ -14,12 +14,10 @@
 //!   device      the file on FUSE and the loop device      server      the thread that answers
 //!   fuse        the kernel's protocol                     later       answers that must wait
 //!   filesystem  what can lie on a device                  served      what a disk is to them
-//!   attach      a loop device over a file                 missing     what a machine lacks
-//!   sys         all of the unsafe code
+//!   sys         all of the unsafe code                    missing     what a machine lacks
 //! ```
 
 pub mod animal;
-mod attach;
 pub mod device;
 pub mod disk;
 pub mod filesystem;
@@ -33,7 +31,6 @@ mod store;
 mod sys;
 
 pub use animal::Animal;
-pub use attach::{LoopShape, attach_loop};
 pub use device::{BlockDevice, Shape, unmount_patiently};
 pub use disk::{Disk, Figures, Tally};
 pub use missing::{Missing, look_for_needs, missing_if_forbidden};

@@ -6,19 +6,13 @@
 
 #![allow(unsafe_code)]
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use libc::c_int;
 use rustix::thread::UnshareFlags;
 
-const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
-const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
-const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
 const BLKFLSBUF: libc::c_ulong = 0x1261;
-const LO_FLAGS_AUTOCLEAR: u32 = 4;
-const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// Gives the calling thread mounts and a table of descriptors of its own, with what is open now.
 ///
@@ -49,61 +43,6 @@ pub(crate) fn close_others(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The number of a loop device that was free a moment ago.
-pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
-    // SAFETY: this request takes no argument.
-    let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
-    u32::try_from(number).map_err(|_| io::Error::last_os_error())
-}
-
-/// `struct loop_info64` of the kernel; the fields nobody here reads are bytes.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct LoopInfo {
-    identity: [u8; 52],
-    flags: u32,
-    names_and_keys: [u8; 176],
-}
-
-/// `struct loop_config` of the kernel.
-#[repr(C)]
-struct LoopConfig {
-    descriptor: u32,
-    block_len: u32,
-    info: LoopInfo,
-    reserved: [u64; 8],
-}
-
-const _: () = assert!(size_of::<LoopInfo>() == 232 && size_of::<LoopConfig>() == 304);
-
-const NO_LOOP_INFO: LoopInfo = LoopInfo { identity: [0; 52], flags: 0, names_and_keys: [0; 176] };
-
-/// Puts a file behind a loop device; the device lets go of it when it is closed for the last time.
-/// Fails if it is to be past the page cache and the file allows no direct I/O.
-pub(crate) fn configure_loop_device(
-    device: &File,
-    file: &File,
-    block_len: u32,
-    is_direct: bool,
-) -> io::Result<()> {
-    let flags = LO_FLAGS_AUTOCLEAR | if is_direct { LO_FLAGS_DIRECT_IO } else { 0 };
-    let config = LoopConfig {
-        descriptor: file.as_raw_fd() as u32,
-        block_len,
-        info: LoopInfo { flags, ..NO_LOOP_INFO },
-        reserved: [0; 8],
-    };
-    // SAFETY: the kernel reads one `struct loop_config`, which this is.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) })?;
-    let mut info = NO_LOOP_INFO;
-    // SAFETY: the kernel writes one `struct loop_info64`, which this is.
-    check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut info) })?;
-    match info.flags & LO_FLAGS_DIRECT_IO {
-        0 if is_direct => Err(io::Error::other("the loop device does not do direct I/O")),
-        _ => Ok(()),
-    }
 }
 
 /// Forgets what the kernel has cached of a block device, after its content was exchanged.

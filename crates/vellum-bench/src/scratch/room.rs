@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
-use vellum_zoo::{LoopShape, attach_loop};
+use vellum_sys::loop_device::{LoopShape, attach_loop};
 
 use super::array::Array;
 use super::{Maker, Making, ScratchKind, ballast, run};

@@ -45,6 +45,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/vellum-sys/src/dir.rs", "the opening functions"),
     ("crates/vellum-sys/src/file.rs", "the function below them"),
     ("crates/vellum-sys/src/descriptor.rs", "the root directory, to take a number"),
+    ("crates/vellum-sys/src/loop_device.rs", "the kernel's own file below /dev"),
     ("crates/vellum-sys/src/lock.rs", "the kernel's own files below /proc"),
     ("crates/vellum-sys/src/memory.rs", "the kernel's own files below /proc"),
     ("crates/vellum-sys/src/process.rs", "the kernel's own files below /proc and /sys"),
