@@ -73,12 +73,13 @@ pub use options::tuning::Tuning;
 pub mod stat {
     pub use crate::identity::{Recovery, RecoveryReason};
     pub use crate::log::{
-        CommitPathStat, CommitStat, CursorStat, Damage, Hold, HoldKind, InFlight, Metrics,
-        ParticipantStat, ProcessState, RemovedFiles, RemovedStat, RepairReport, SegmentStat,
-        SegmentState, Stat, TrimReport, VerifyReport,
+        CommitPathStat, CursorStat, Damage, Hold, HoldKind, InFlight, Metrics, ParticipantStat,
+        ProcessState, RemovedFiles, RemovedStat, RepairReport, SegmentStat, SegmentState, Stat,
+        TrimReport, VerifyReport,
     };
     pub use crate::options::commit_path::PathOrigin;
     pub use crate::options::policy::Policy;
+    pub use crate::shared::ends::CommitStat;
 }
 
 /// What a program needs that ships a log or restores one. The command `vellum ship` is made of it.

@@ -44,7 +44,7 @@ pub use read::record::{OwnedRecord, Record};
 pub use read::records::Records;
 pub use ready::segment_keeper::SegmentKeeper;
 pub use report::copy_out::{RepairReport, repair};
-pub use report::metrics::{CommitStat, Metrics, RemovedFiles, RemovedStat};
+pub use report::metrics::{Metrics, RemovedFiles, RemovedStat};
 pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use report::verify::{Damage, VerifyReport};
 pub use ship::decode::Decoder;

@@ -96,13 +96,21 @@ impl StageWords {
 }
 
 /// What commits did.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CommitCounts {
-    pub(crate) commits: u64,
-    pub(crate) syncs: u64,
-    pub(crate) synced_bytes: u64,
-    pub(crate) sync_micros: [u64; 24],
-    pub(crate) sync_micros_sum: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommitStat {
+    /// Records, or moments, that somebody asked to be made durable: calls that found them durable
+    /// left out, and each that was submitted to a [`Committer`](crate::Committer).
+    pub commits: u64,
+    /// Writes or syncs of the device that this took.
+    pub syncs: u64,
+    /// Bytes of log that they made durable.
+    pub synced_bytes: u64,
+    /// How long they took: entry `i` counts those of less than 2^i microseconds that are not in
+    /// an earlier one; the last counts all longer ones too.
+    pub sync_micros: [u64; 24],
+    /// How long they took together, in microseconds.
+    pub sync_micros_sum: u64,
 }
 
 impl CommitCountWords {
@@ -122,8 +130,8 @@ impl CommitCountWords {
         self.sync_micros[bucket.min(last)].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn counts(&self) -> CommitCounts {
-        CommitCounts {
+    pub(crate) fn counts(&self) -> CommitStat {
+        CommitStat {
             commits: self.commits.load(Ordering::Relaxed),
             syncs: self.syncs.load(Ordering::Relaxed),
             synced_bytes: self.synced_bytes.load(Ordering::Relaxed),

@@ -16,7 +16,7 @@ use crate::log::state::{place, poison};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{Preparer, STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::segment::stage::Stage;
-use crate::shared::ends::CommitCounts;
+use crate::shared::ends::CommitStat;
 use crate::shared::tail_word;
 use crate::{Lsn, Preallocate, Result, knowledge};
 
@@ -164,7 +164,7 @@ impl RoomMaker<'_> {
         }
         words.set_allocated_end(next);
         if next > allocated {
-            let CommitCounts { syncs, synced_bytes, .. } = words.commits.counts.counts();
+            let CommitStat { syncs, synced_bytes, .. } = words.commits.counts.counts();
             core.ready.groups.note(syncs, synced_bytes);
             self.prepare.writer.attachment.register();
         }
@@ -175,7 +175,7 @@ impl RoomMaker<'_> {
     /// asked for them.
     fn skips_zeros(self) -> bool {
         let core = self.prepare.writer.core;
-        let CommitCounts { syncs, synced_bytes, .. } = core.words().commits.counts.counts();
+        let CommitStat { syncs, synced_bytes, .. } = core.words().commits.counts.counts();
         core.geometry.preallocate == Preallocate::Auto
             && core.ready.groups.are_long(syncs, synced_bytes)
     }

@@ -3,9 +3,9 @@
 use crate::Lsn;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold};
-use crate::shared::ends::CommitCounts;
+use crate::shared::ends::CommitStat;
 use crate::shared::files::RemovalRule;
-use crate::shared::words::{CommitCountWords, RemovedWords};
+use crate::shared::words::RemovedWords;
 use crate::shared::{commit, participants, tail_word};
 
 /// What a monitor collects of a log ([`Log::metrics`](crate::Log::metrics)).
@@ -76,24 +76,6 @@ pub struct RemovedFiles {
     pub bytes: u64,
 }
 
-/// What commits did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CommitStat {
-    /// Records, or moments, that somebody asked to be made durable: calls that found them durable
-    /// left out, and each that was submitted to a [`Committer`](crate::Committer).
-    pub commits: u64,
-    /// Writes or syncs of the device that this took.
-    pub syncs: u64,
-    /// Bytes of log that they made durable.
-    pub synced_bytes: u64,
-    /// How long they took: entry `i` counts those of less than 2^i microseconds that are not in
-    /// an earlier one; the last counts all longer ones too.
-    pub sync_micros: [u64; 24],
-    /// How long they took together, in microseconds.
-    pub sync_micros_sum: u64,
-}
-
 /// Reads shared words, and of `/proc` what those do who hold something. Changes nothing.
 pub(crate) fn metrics(core: &Core) -> Metrics {
     let words = core.words();
@@ -115,7 +97,7 @@ pub(crate) fn metrics(core: &Core) -> Metrics {
         dropped: words.full.dropped(),
         full_tries: words.full.tries(),
         removed: removed_stat(&words.removed),
-        commits: commit_stat(&words.commits.counts),
+        commits: words.commits.counts.counts(),
         participants: participants::attached(words).count() as u64,
         is_poisoned: commit::is_poisoned(&words.commits),
         holds: holds::holds(core),
@@ -137,10 +119,4 @@ fn removed_stat(words: &RemovedWords) -> RemovedStat {
         by_age: by(RemovalRule::Age),
         by_files: by(RemovalRule::Files),
     }
-}
-
-fn commit_stat(counts: &CommitCountWords) -> CommitStat {
-    let CommitCounts { commits, syncs, synced_bytes, sync_micros, sync_micros_sum } =
-        counts.counts();
-    CommitStat { commits, syncs, synced_bytes, sync_micros, sync_micros_sum }
 }
