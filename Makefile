@@ -13,7 +13,7 @@ PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
 
-.PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test test-workspace test-beside lint test-python \
+.PHONY: help help-all build demo bench bench-peers peers bench-python results setup quick test test-workspace test-beside test-python \
   openraft mutants instructions killpoints killpoints-all inject stress worlds powercut powercut-sample zoo deny clean
 
 # A target is listed by the text behind its `##`, with `##*` among those of every day; a group by `##@`.
@@ -75,25 +75,27 @@ SLOW = processes:: damage:: examples:: faults:: api::round_trip api::random_acce
   ship::restoring text::power
 quick: tools lint-tools ##* what to run before each commit, in three minutes: lints, unit tests, rules, the quick half of the tests
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) --quiet -- -D warnings
+	$(LINTED) $(CARGO) check --workspace --all-targets --features $(FEATURES) --quiet
 	$(CARGO) test --workspace --exclude vellum-bench --features $(FEATURES) --lib --quiet
 	$(CARGO) test -p vellum-docs --quiet
 	$(CARGO) test -p vellum -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
 
 # What has workspaces or flags of its own is built and tested while the tests of this one wait.
-test: tools packages filesystems extras lint fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut, Python and Go tests
+test: tools packages filesystems extras lint-code fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut, Python and Go tests
 	+@MAKE="$(MAKE)" packaging/beside.sh $(TARGET)/test-beside.log test-workspace test-beside
 
+# Both take about as long. `lint-docs` and `powercut-sample` need what the other has built by then.
 test-workspace: ## the part of `test` that is printed at once
 	$(CARGO) test --workspace --features $(FEATURES)
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-go GO_TEST=-short
-	$(MAKE) --no-print-directory powercut-sample
 
 test-beside: ## the part of `test` that runs beside it
 	$(MAKE) --no-print-directory test-ship
 	$(MAKE) --no-print-directory openraft
+	$(MAKE) --no-print-directory lint-docs
 	$(MAKE) --no-print-directory model
+	$(MAKE) --no-print-directory powercut-sample
 
 # The programs as `cargo test` has them in this workspace, so that `test` builds none of them twice.
 PROGRAMS = $(CARGO) test --workspace --features $(FEATURES) --no-run --quiet
@@ -153,12 +155,6 @@ powercut-sample: tools filesystems ##* a few hundred power cuts, each opened in 
 zoo: tools filesystems ## `vellum doctor --lies` on lying and honest disks, CUTS=50 power cuts each (root)
 	$(CARGO) run -p vellum-testkit --bin vellum-lies -- --cuts $(or $(CUTS),50)
 
-lint: tools lint-tools lint-go ##* formatting, clippy, rustdoc
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --features $(FEATURES) -- -D warnings
-	$(CARGO) clippy -p vellum --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet --features $(FEATURES)
-
 # What deny.toml says of the dependencies. DENY=advisories asks for known faults, and fetches their list.
 DENY ?= --offline bans licenses sources
 deny: tools $(TARGET)/tools/bin/cargo-deny ## licences, versions and sources of the dependencies; DENY=advisories: their known faults
@@ -167,6 +163,7 @@ deny: tools $(TARGET)/tools/bin/cargo-deny ## licences, versions and sources of 
 clean: ##* remove everything that was built
 	$(CARGO) clean
 
+include crates/vellum-docs/lint.mk
 include crates/vellum/models.mk
 include fuzz/fuzz.mk
 include crates/vellum-ship/ship.mk
