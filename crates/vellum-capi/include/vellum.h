@@ -627,19 +627,7 @@ int vellum_reservation_publish(vellum_reservation *reservation, uint64_t *lsn);
 // Gives the space up: readers pass over it. NULL is fine.
 void vellum_reservation_abandon(vellum_reservation *reservation);
 
-/* ---- Reading and following ------------------------------------------------------------------- */
-
-// For vellum_reader_open_with: return a record only after some process has committed it.
-#define VELLUM_READ_DURABLE 1
-
-// For vellum_reader_open_with: have a file descriptor, vellum_reader_fd.
-#define VELLUM_READ_POLLABLE 2
-
-// A place in a log, and the way to the next record.
-//
-// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a
-// time; any thread.
-typedef struct vellum_reader vellum_reader;
+/* ---- A record -------------------------------------------------------------------------------- */
 
 // A record, as a reader lends it.
 typedef struct {
@@ -653,6 +641,8 @@ typedef struct {
     // Where to go on reading after it.
     uint64_t next_lsn;
 } vellum_record;
+
+/* ---- What is missing in a log ---------------------------------------------------------------- */
 
 // A stretch of a log that cannot be read: a file that is gone, empty or cut short, or damage.
 typedef struct {
@@ -676,6 +666,20 @@ typedef struct {
     // without its end. Borrowed in the same way.
     const char *text;
 } vellum_gap;
+
+/* ---- Reading and following ------------------------------------------------------------------- */
+
+// For vellum_reader_open_with: return a record only after some process has committed it.
+#define VELLUM_READ_DURABLE 1
+
+// For vellum_reader_open_with: have a file descriptor, vellum_reader_fd.
+#define VELLUM_READ_POLLABLE 2
+
+// A place in a log, and the way to the next record.
+//
+// From vellum_reader_open or vellum_reader_open_with, until vellum_reader_close. One thread at a
+// time; any thread.
+typedef struct vellum_reader vellum_reader;
 
 // A reader that starts at the record at `from`, or at the oldest for 0.
 //

@@ -6,9 +6,10 @@ use std::mem::MaybeUninit;
 use vellum::{Backwards, Lsn, OwnedRecord};
 
 use crate::boundary::{guard, guard_or, required};
+use crate::gap::{Gaps, vellum_gap};
 use crate::growing::Place;
 use crate::log::vellum_log;
-use crate::reader::{Gaps, Stamp, lent, vellum_gap, vellum_record};
+use crate::record::{Stamp, lent, vellum_record};
 use crate::status::vellum_status::{VELLUM_END, VELLUM_OK};
 
 /// A place in a log, and the way to the record before it.

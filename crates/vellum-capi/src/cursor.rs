@@ -8,9 +8,10 @@ use vellum::stat::CursorStat;
 use vellum::{Cursor, CursorHold, Gap, Lsn};
 
 use crate::boundary::{self, guard, guard_or, required};
+use crate::gap::{GapTexts, gap_of, vellum_gap};
 use crate::growing::{Growing, Place};
 use crate::log::vellum_log;
-use crate::reader::{GapTexts, gap_of, vellum_gap, vellum_reader};
+use crate::reader::vellum_reader;
 use crate::stat::vellum_stat;
 use crate::status::vellum_status::{VELLUM_END, VELLUM_OK};
 use crate::verify::element;

@@ -6,7 +6,8 @@
 //! | [`options`], [`log`] | opening a log, its positions |
 //! | [`append`], [`batch`], [`reservation`] | writing records |
 //! | [`commit`], [`committer`], [`checkpoint`] | surviving a power cut; when a checkpoint is due |
-//! | [`reader`], [`position`] | reading and following, what is missing, positions to store |
+//! | [`reader`], [`record`], [`gap`] | reading and following, what is missing |
+//! | [`position`] | positions to store |
 //! | [`backwards`] | reading from the newest record back |
 //! | [`cursor`] | named positions |
 //! | [`read_at`] | one record by its position, and the newest one |
@@ -39,6 +40,7 @@ pub mod checkpoint;
 pub mod commit;
 pub mod committer;
 pub mod cursor;
+pub mod gap;
 mod growing;
 pub mod last_error;
 pub mod log;
@@ -46,6 +48,7 @@ pub mod options;
 pub mod position;
 pub mod read_at;
 pub mod reader;
+pub mod record;
 pub mod reservation;
 pub mod stat;
 pub mod status;

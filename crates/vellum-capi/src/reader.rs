@@ -1,16 +1,17 @@
 //! Reading records, and waiting for more.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
-use vellum::{Gap, Log, Lsn, PollableReader, Reader, Record, WriterId};
+use vellum::{Log, Lsn, PollableReader, Reader, Record};
 
 use crate::boundary::{Failure, Outcome, give, guard, guard_or, required, timeout};
-use crate::growing::{Growing, Place};
-use crate::last_error::{path_text, text};
+use crate::gap::{Gaps, vellum_gap};
+use crate::growing::Place;
 use crate::log::vellum_log;
+use crate::record::{Stamp, lent, vellum_record};
 use crate::status::vellum_status::{self, VELLUM_END, VELLUM_OK};
 
 /// For vellum_reader_open_with: return a record only after some process has committed it.
@@ -26,44 +27,6 @@ pub struct vellum_reader {
     source: Source,
     gaps: Gaps,
     stamp: Stamp,
-}
-
-/// What was left out, oldest last, and the texts of the gap that was taken last.
-#[derive(Default)]
-pub(crate) struct Gaps {
-    left: Vec<Gap>,
-    texts: Option<GapTexts>,
-}
-
-impl Gaps {
-    /// Puts the next gap into `place`; `more` are those that were found since.
-    pub(crate) fn take(
-        &mut self,
-        place: Place<vellum_gap>,
-        more: impl FnOnce() -> Vec<Gap>,
-    ) -> vellum_status {
-        if self.left.is_empty() {
-            self.left = more();
-            self.left.reverse();
-        }
-        let Some(found) = self.left.pop() else { return VELLUM_END };
-        let texts = self.texts.insert(GapTexts::of(&found));
-        place.put(&gap_of(&found, texts));
-        VELLUM_OK
-    }
-}
-
-/// What the envelope says of the record that was returned last; zeros where nothing does.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Stamp {
-    pub(crate) time_ns: u64,
-    pub(crate) writer: u64,
-}
-
-impl Stamp {
-    pub(crate) fn new(time: Option<SystemTime>, writer: Option<WriterId>) -> Stamp {
-        Stamp { time_ns: time.map_or(0, nanos), writer: writer.map_or(0, WriterId::get) }
-    }
 }
 
 impl vellum_reader {
@@ -123,49 +86,6 @@ impl Source {
         }
     }
 }
-
-/// A record, as a reader lends it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct vellum_record {
-    /// The caller's bytes; in a text log a line with its newline, which only the last may lack.
-    /// Borrowed until the next call with the same reader. Not followed by a NUL.
-    pub data: *const c_void,
-    /// How many.
-    pub len: usize,
-    /// Where the record stands.
-    pub lsn: u64,
-    /// Where to go on reading after it.
-    pub next_lsn: u64,
-}
-
-/// A stretch of a log that cannot be read: a file that is gone, empty or cut short, or damage.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct vellum_gap {
-    /// sizeof(vellum_gap), set by the caller.
-    pub struct_size: usize,
-    /// Where it begins.
-    pub from: u64,
-    /// Where the log goes on.
-    pub to: u64,
-    /// How many bytes are missing, at most.
-    pub bytes_max: u64,
-    /// When what is missing was appended, at the earliest, in seconds since 1970; 0 where nothing
-    /// tells.
-    pub after_s: u64,
-    /// The same, at the latest.
-    pub before_s: u64,
-    /// The file; of a text log's that is gone, what its name looked like. Borrowed from the
-    /// vellum_stat, or until the next vellum_reader_take_gap.
-    pub path: *const c_char,
-    /// What is wrong with it, what would help, how much is missing and from when it is: a sentence
-    /// without its end. Borrowed in the same way.
-    pub text: *const c_char,
-}
-
-// SAFETY: repr(C), size first, words and pointers only.
-unsafe impl Growing for vellum_gap {}
 
 /// A reader that starts at the record at `from`, or at the oldest for 0.
 ///
@@ -404,11 +324,6 @@ fn lend(
     VELLUM_OK
 }
 
-pub(crate) fn lent(payload: &[u8], lsn: Lsn, next_lsn: Lsn) -> vellum_record {
-    let (data, len) = (payload.as_ptr().cast(), payload.len());
-    vellum_record { data, len, lsn: lsn.get(), next_lsn: next_lsn.get() }
-}
-
 /// Hands out the reader of the log that `begin` makes.
 fn open(
     log: Option<&vellum_log>,
@@ -428,38 +343,4 @@ fn open(
 /// The moment so many nanoseconds after 1970.
 fn time(nanos: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos)
-}
-
-fn nanos(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Texts of a gap as C gets them.
-pub(crate) struct GapTexts {
-    path: CString,
-    text: CString,
-}
-
-impl GapTexts {
-    pub(crate) fn of(gap: &Gap) -> GapTexts {
-        GapTexts { path: path_text(&gap.path), text: text(gap.what().as_bytes()) }
-    }
-}
-
-pub(crate) fn gap_of(gap: &Gap, texts: &GapTexts) -> vellum_gap {
-    let seconds = |time: Option<SystemTime>| {
-        let since = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-        since.map_or(0, |since| since.as_secs())
-    };
-    vellum_gap {
-        struct_size: 0,
-        from: gap.from.get(),
-        to: gap.to.get(),
-        bytes_max: gap.bytes_max,
-        after_s: seconds(gap.after),
-        before_s: seconds(gap.before),
-        path: texts.path.as_ptr(),
-        text: texts.text.as_ptr(),
-    }
 }

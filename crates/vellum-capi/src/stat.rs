@@ -16,6 +16,7 @@ use vellum::stat::Stat;
 use vellum::{Compression, Fill, Preallocate};
 
 use crate::boundary::{guard, guard_or, required};
+use crate::gap::GapTexts;
 use crate::growing::{Growing, Place};
 use crate::last_error::{path_text, text};
 use crate::log::{layout_number, vellum_log, vellum_recovery};
@@ -23,7 +24,6 @@ use crate::options::VELLUM_ALL_FILES;
 use crate::options::vellum_compress::*;
 use crate::options::vellum_fill::*;
 use crate::options::vellum_preallocate::*;
-use crate::reader::GapTexts;
 use crate::status::vellum_status::VELLUM_OK;
 
 /// The state of a log at one moment: positions, files, processes.

@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use vellum::stat::RemovedFiles;
 
 use crate::boundary::{guard, required};
+use crate::gap::{gap_of, vellum_gap};
 use crate::growing::{Growing, Place};
-use crate::reader::{gap_of, vellum_gap};
 use crate::stat::vellum_stat;
 use crate::status::vellum_status::VELLUM_OK;
 use crate::verify::element;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::tools::crate_dir;
 
 /// The parts of the header, in its order: a source file, and what it is about.
-const PARTS: [(&str, &str); 24] = [
+const PARTS: [(&str, &str); 26] = [
     ("version", "Versions"),
     ("status", "Codes"),
     ("last_error", "What went wrong"),
@@ -17,6 +17,8 @@ const PARTS: [(&str, &str); 24] = [
     ("append", "Appending"),
     ("batch", "Appending several records, all or none"),
     ("reservation", "Writing a record where it will stay"),
+    ("record", "A record"),
+    ("gap", "What is missing in a log"),
     ("reader", "Reading and following"),
     ("backwards", "Reading backwards"),
     ("position", "Positions to store outside of a log"),
