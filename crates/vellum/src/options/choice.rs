@@ -1,6 +1,5 @@
 //! The choices that options offer.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, ErrorKind, Result};
@@ -120,14 +119,18 @@ pub enum OnStageFull {
     Error,
 }
 
-/// Implements `Display` and `FromStr` by the lower-case names of an enum's variants.
+/// Implements `Display` by the lower-case names of an enum's variants, and `FromStr` where it is
+/// said what the enum is.
 macro_rules! named {
-    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    ($type:ident, $($variant:ident = $name:literal),+) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(match self { $($type::$variant => $name),+ })
             }
         }
+    };
+    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
+        named!($type, $($variant = $name),+);
 
         impl FromStr for $type {
             type Err = Error;

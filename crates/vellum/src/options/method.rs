@@ -1,6 +1,5 @@
 //! How one large file is written by several threads: a name in `vellum.toml`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::options::choice::named;

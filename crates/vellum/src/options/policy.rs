@@ -1,6 +1,5 @@
 //! When a text log goes on in a new file, which files it keeps, and what it does on a full disk.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 

@@ -18,6 +18,7 @@ use crate::log::state::core::Core;
 use crate::log::state::extent;
 use crate::log::state::holds::{self, Hold, InFlight, ProcessState};
 use crate::log::state::{identity, poison};
+use crate::options::choice::named;
 use crate::options::policy::Policy;
 use crate::segment::listing::Listing;
 use crate::segment::{SPARE_SUFFIX, names};
@@ -164,16 +165,7 @@ pub enum SegmentState {
     Spare,
 }
 
-impl std::fmt::Display for SegmentState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            SegmentState::Sealed => "sealed",
-            SegmentState::Active => "active",
-            SegmentState::Prepared => "prepared",
-            SegmentState::Spare => "spare",
-        })
-    }
-}
+named!(SegmentState, Sealed = "sealed", Active = "active", Prepared = "prepared", Spare = "spare");
 
 /// A process that is attached, or died while it was.
 #[derive(Clone, Debug)]

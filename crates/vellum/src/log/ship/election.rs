@@ -15,19 +15,6 @@ use crate::shared::participants::{self, Owner, SHIPPER_BYTE, Standing};
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};
 
-/// How a log is shipped, for a process that may not be the shipper.
-#[derive(Clone, Copy)]
-pub(crate) struct Shipping<'a> {
-    pub(crate) core: &'a Core,
-}
-
-impl<'a> Shipping<'a> {
-    #[inline]
-    pub(crate) fn of(core: &'a Core) -> Shipping<'a> {
-        Shipping { core }
-    }
-}
-
 /// The right to ship, held until dropped.
 pub(crate) struct Elected {
     file: Kept,
@@ -52,40 +39,38 @@ impl Elected {
     }
 }
 
-impl Shipping<'_> {
-    /// Whether some process ships the log. Where that cannot be found out, one does.
-    pub(crate) fn is_shipped_by_somebody(self) -> bool {
-        if let Ok(writer) = self.core.writer() {
-            // Another open file than the one that holds the lock, in the shipper itself too.
-            let held = lock::is_held_by_another(writer.attachment.lock_file(), SHIPPER_BYTE);
-            return held != Ok(false);
-        }
-        match self.shipper_lock_file() {
-            Some(file) => lock::is_held_by_another(&file, SHIPPER_BYTE) != Ok(false),
-            None => self.is_holder_there(),
-        }
+/// Whether some process ships the log. Where that cannot be found out, one does.
+pub(crate) fn is_shipped_by_somebody(core: &Core) -> bool {
+    if let Ok(writer) = core.writer() {
+        // Another open file than the one that holds the lock, in the shipper itself too.
+        let held = lock::is_held_by_another(writer.attachment.lock_file(), SHIPPER_BYTE);
+        return held != Ok(false);
     }
+    match shipper_lock_file(core) {
+        Some(file) => lock::is_held_by_another(&file, SHIPPER_BYTE) != Ok(false),
+        None => is_holder_there(core),
+    }
+}
 
-    /// The process that ships, where it can be seen.
-    pub(crate) fn shipper_pid(self) -> Option<u32> {
-        let seen = |file: OwnedFd| lock::holders(file, SHIPPER_BYTE).into_iter().next();
-        self.shipper_lock_file().and_then(seen).or_else(|| {
-            let place = participants::place_of(self.core.words(), self.noted_shipper()?)?;
-            Some(participants::incarnation(place).pid)
-        })
-    }
+/// The process that ships, where it can be seen.
+pub(crate) fn shipper_pid(core: &Core) -> Option<u32> {
+    let seen = |file: OwnedFd| lock::holders(file, SHIPPER_BYTE).into_iter().next();
+    shipper_lock_file(core).and_then(seen).or_else(|| {
+        let place = participants::place_of(core.words(), noted_shipper(core)?)?;
+        Some(participants::incarnation(place).pid)
+    })
+}
 
-    /// For who may not open the file with the locks: what the words and `/proc` tell.
-    fn is_holder_there(self) -> bool {
-        let standing = |holder| self.core.outsider().standing(holder);
-        self.noted_shipper().is_some_and(|holder| standing(holder) != Standing::Gone)
-    }
+/// For who may not open the file with the locks: what the words and `/proc` tell.
+fn is_holder_there(core: &Core) -> bool {
+    let standing = |holder| core.outsider().standing(holder);
+    noted_shipper(core).is_some_and(|holder| standing(holder) != Standing::Gone)
+}
 
-    fn noted_shipper(self) -> Option<Owner> {
-        self.core.words().ship.holder()
-    }
+fn noted_shipper(core: &Core) -> Option<Owner> {
+    core.words().ship.holder()
+}
 
-    fn shipper_lock_file(self) -> Option<OwnedFd> {
-        self.core.dir.open_file(&self.core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
-    }
+fn shipper_lock_file(core: &Core) -> Option<OwnedFd> {
+    core.dir.open_file(&core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
 }

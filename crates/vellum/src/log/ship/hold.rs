@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::log::keep::cursors::cursor::{Cursor, CursorHold};
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::ship::election::{Elected, Shipping};
+use crate::log::ship::election::Elected;
 use crate::log::ship::saved;
 use crate::log::state::core::Core;
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -12,14 +12,11 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// The cursor of the shipper. A user's own cursor may be called `shipper`.
 const NAME: &str = "vellum-ship";
 
-impl Shipping<'_> {
-    /// From where on records are kept for the shipper, if they are.
-    pub(crate) fn held_for_shipper(self) -> Result<Option<Lsn>> {
-        let entries =
-            CursorFile::of(self.core).cursor_entries()?.into_iter().map(|(_, entry)| entry);
-        let mut ours = entries.filter(|entry| entry.name == NAME && entry.holds);
-        Ok(ours.next().map(|entry| CursorFile::of(self.core).within(entry).lsn))
-    }
+/// From where on records are kept for the shipper, if they are.
+pub(crate) fn held_for_shipper(core: &Core) -> Result<Option<Lsn>> {
+    let entries = CursorFile::of(core).cursor_entries()?.into_iter().map(|(_, entry)| entry);
+    let mut ours = entries.filter(|entry| entry.name == NAME && entry.holds);
+    Ok(ours.next().map(|entry| CursorFile::of(core).within(entry).lsn))
 }
 
 /// Keeps the records from `from` on, or from where they are kept already, but no more than

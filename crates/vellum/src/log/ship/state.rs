@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::log::ship::election::Shipping;
+use crate::log::ship::{election, hold};
 use crate::log::state::core::Core;
 use crate::log::state::extent;
 use crate::shared::ship::Counters;
@@ -99,7 +99,7 @@ impl ShipState {
 
 /// Reads shared words, the locks and the file of the cursors. Changes nothing.
 pub(crate) fn state(core: &Core) -> Result<ShipState> {
-    let held_from = Shipping::of(core).held_for_shipper()?;
+    let held_from = hold::held_for_shipper(core)?;
     Ok(ShipState { held_from, ..without_hold(core)? })
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn state(core: &Core) -> Result<ShipState> {
 pub(crate) fn without_hold(core: &Core) -> Result<ShipState> {
     let words = &core.words().ship;
     let (status, fault) = self::status(words);
-    let is_running = Shipping::of(core).is_shipped_by_somebody();
+    let is_running = election::is_shipped_by_somebody(core);
     let stops = matches!(status, ShipStatus::Fenced | ShipStatus::Diverged);
     let shipped = words.shipped();
     let durable = crate::shared::commit::durable(&core.words().commits);
@@ -115,7 +115,7 @@ pub(crate) fn without_hold(core: &Core) -> Result<ShipState> {
     Ok(ShipState {
         status: if is_running || stops { status } else { ShipStatus::None },
         fault,
-        pid: is_running.then(|| Shipping::of(core).shipper_pid()).flatten(),
+        pid: is_running.then(|| election::shipper_pid(core)).flatten(),
         generation: words.generation(),
         shipped,
         shipped_at: SystemTime::UNIX_EPOCH
@@ -132,51 +132,38 @@ pub(crate) fn without_hold(core: &Core) -> Result<ShipState> {
     })
 }
 
-impl ShipStatus {
-    const ALL: [ShipStatus; 6] = [
-        ShipStatus::None,
-        ShipStatus::Running,
-        ShipStatus::Retrying,
-        ShipStatus::Fenced,
-        ShipStatus::Diverged,
-        ShipStatus::Gap,
-    ];
+/// Lists the variants of an enum, with their names.
+macro_rules! listed {
+    ($type:ident, $($variant:ident = $name:literal),+) => {
+        impl $type {
+            const ALL: &[$type] = &[$($type::$variant),+];
 
-    /// Its name in output and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ShipStatus::None => "none",
-            ShipStatus::Running => "running",
-            ShipStatus::Retrying => "retrying",
-            ShipStatus::Fenced => "fenced",
-            ShipStatus::Diverged => "diverged",
-            ShipStatus::Gap => "gap",
+            /// Its name in output and metrics.
+            pub fn as_str(self) -> &'static str {
+                match self { $($type::$variant => $name),+ }
+            }
         }
-    }
+    };
 }
 
-impl ShipFault {
-    const ALL: [ShipFault; 6] = [
-        ShipFault::Unreachable,
-        ShipFault::Denied,
-        ShipFault::Missing,
-        ShipFault::Throttled,
-        ShipFault::Store,
-        ShipFault::Local,
-    ];
-
-    /// Its name in output and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ShipFault::Unreachable => "unreachable",
-            ShipFault::Denied => "denied",
-            ShipFault::Missing => "missing",
-            ShipFault::Throttled => "throttled",
-            ShipFault::Store => "store",
-            ShipFault::Local => "local",
-        }
-    }
-}
+listed!(
+    ShipStatus,
+    None = "none",
+    Running = "running",
+    Retrying = "retrying",
+    Fenced = "fenced",
+    Diverged = "diverged",
+    Gap = "gap"
+);
+listed!(
+    ShipFault,
+    Unreachable = "unreachable",
+    Denied = "denied",
+    Missing = "missing",
+    Throttled = "throttled",
+    Store = "store",
+    Local = "local"
+);
 
 /// Says how shipping goes. One word, so that the two are never seen apart.
 pub(crate) fn set_status(words: &ShipWords, status: ShipStatus, fault: Option<(ShipFault, u16)>) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::log::commit::Commit;
 use crate::log::open::reading;
-use crate::log::ship::election::Shipping;
+use crate::log::ship::election;
 use crate::log::ship::state::{self, ShipStatus};
 use crate::log::state::core::Core;
 use crate::log::state::{place, poison, wait};
@@ -41,11 +41,11 @@ fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<Lsn> {
         let words = &core.words().ship;
         // What is shipped ends where a record does, so one byte more is all of it.
         if words.whole() > lsn {
-            return Shipping::of(&core).refuse_lost(lsn).map(|()| words.shipped());
+            return refuse_lost(&core, lsn).map(|()| words.shipped());
         }
-        Shipping::of(&core).check_can_be_shipped(lsn)?;
+        check_can_be_shipped(&core, lsn)?;
         if wait::is_over(until) {
-            return Err(Shipping::of(&core).not_shipped_yet(lsn));
+            return Err(not_shipped_yet(&core, lsn));
         }
         sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
         core = reading::taken_up(&core).unwrap_or(core);
@@ -69,65 +69,63 @@ fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
     event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
 }
 
-impl Shipping<'_> {
-    /// Refuses to wait where nothing will come.
-    fn check_can_be_shipped(self, lsn: Lsn) -> Result<()> {
-        let tail = tail_word::tail(self.core.words());
-        if lsn >= tail {
-            let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
-            return Err(self.not_shipped(ErrorKind::OutOfRange, what, lsn));
-        }
-        if commits::durable(&self.core.words().commits) <= lsn {
-            // It never will be, and what is not durable is not shipped.
-            poison::check(self.core)?;
-        }
-        let status = state::status(&self.core.words().ship).0;
-        if status == ShipStatus::Fenced {
-            let what = format!(
-                "position {lsn} is not shipped: another machine or copy has taken over what this \
-                 log is shipped to; what was committed is durable here alone"
-            );
-            return Err(self.not_shipped(ErrorKind::Fenced, what, lsn));
-        }
-        if !self.is_shipped_by_somebody() {
-            let stopped = match status {
-                ShipStatus::Diverged => ": the store holds something else at its positions",
-                _ => "",
-            };
-            let what = format!(
-                "position {lsn} is not shipped, and no process ships the log{stopped}; what was \
-                 committed is durable here alone"
-            );
-            return Err(self.not_shipped(ErrorKind::NoShipper, what, lsn));
-        }
-        Ok(())
+/// Refuses to wait where nothing will come.
+fn check_can_be_shipped(core: &Core, lsn: Lsn) -> Result<()> {
+    let tail = tail_word::tail(core.words());
+    if lsn >= tail {
+        let what = format!("cannot wait for {lsn} to be shipped: the log ends at {tail}");
+        return Err(not_shipped(core, ErrorKind::OutOfRange, what, lsn));
     }
-
-    /// Refuses a position that was removed before it was shipped.
-    fn refuse_lost(self, lsn: Lsn) -> Result<()> {
-        match self.core.words().ship.gap() {
-            Some((start, end)) if (start..end).contains(&lsn) => {
-                let what = format!("position {lsn} was removed before it was shipped");
-                Err(self.not_shipped(ErrorKind::Trimmed, what, lsn))
-            }
-            _ => Ok(()),
-        }
+    if commits::durable(&core.words().commits) <= lsn {
+        // It never will be, and what is not durable is not shipped.
+        poison::check(core)?;
     }
-
-    #[cold]
-    fn not_shipped_yet(self, lsn: Lsn) -> Error {
-        let words = &self.core.words().ship;
-        let fault = state::status(words).1.map(|(fault, _)| fault.as_str());
-        let why = fault.map_or_else(String::new, |fault| format!("; the store: {fault}"));
+    let status = state::status(&core.words().ship).0;
+    if status == ShipStatus::Fenced {
         let what = format!(
-            "gave up waiting: position {lsn} is not shipped yet, {} is{why}; what was committed \
-             is durable here, and is shipped later",
-            words.shipped()
+            "position {lsn} is not shipped: another machine or copy has taken over what this \
+             log is shipped to; what was committed is durable here alone"
         );
-        self.not_shipped(ErrorKind::TimedOut, what, lsn)
+        return Err(not_shipped(core, ErrorKind::Fenced, what, lsn));
     }
+    if !election::is_shipped_by_somebody(core) {
+        let stopped = match status {
+            ShipStatus::Diverged => ": the store holds something else at its positions",
+            _ => "",
+        };
+        let what = format!(
+            "position {lsn} is not shipped, and no process ships the log{stopped}; what was \
+             committed is durable here alone"
+        );
+        return Err(not_shipped(core, ErrorKind::NoShipper, what, lsn));
+    }
+    Ok(())
+}
 
-    fn not_shipped(self, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
-        Error::new(kind, what).at_path(&self.core.dir).at_lsn(lsn)
+/// Refuses a position that was removed before it was shipped.
+fn refuse_lost(core: &Core, lsn: Lsn) -> Result<()> {
+    match core.words().ship.gap() {
+        Some((start, end)) if (start..end).contains(&lsn) => {
+            let what = format!("position {lsn} was removed before it was shipped");
+            Err(not_shipped(core, ErrorKind::Trimmed, what, lsn))
+        }
+        _ => Ok(()),
     }
+}
+
+#[cold]
+fn not_shipped_yet(core: &Core, lsn: Lsn) -> Error {
+    let words = &core.words().ship;
+    let fault = state::status(words).1.map(|(fault, _)| fault.as_str());
+    let why = fault.map_or_else(String::new, |fault| format!("; the store: {fault}"));
+    let what = format!(
+        "gave up waiting: position {lsn} is not shipped yet, {} is{why}; what was committed \
+         is durable here, and is shipped later",
+        words.shipped()
+    );
+    not_shipped(core, ErrorKind::TimedOut, what, lsn)
+}
+
+fn not_shipped(core: &Core, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
+    Error::new(kind, what).at_path(&core.dir).at_lsn(lsn)
 }

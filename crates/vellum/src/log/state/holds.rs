@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use crate::Lsn;
 use crate::log::state::core::{Core, Participation};
 use crate::log::state::names::LOCK_NAME;
+use crate::options::choice::named;
 use crate::shared::commit;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{
@@ -237,34 +238,27 @@ pub(crate) fn lock_of(core: &Core, what: HoldKind) -> Option<Watched<'_>> {
     }
 }
 
-impl fmt::Display for HoldKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            HoldKind::Prepare => "prepare",
-            HoldKind::Repair => "repair",
-            HoldKind::Commit => "commit",
-            HoldKind::CommitGroup => "commit-group",
-            HoldKind::TextWriteLock => "text-write-lock",
-            HoldKind::DropLine => "drop-line",
-            HoldKind::Append => "append",
-            HoldKind::Gate => "gate",
-            HoldKind::Compression => "compression",
-            HoldKind::Cursors => "cursors",
-        })
-    }
-}
-
-impl fmt::Display for ProcessState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            ProcessState::Running => "running",
-            ProcessState::Sleeping => "sleeping",
-            ProcessState::Stopped => "stopped",
-            ProcessState::Dead => "dead",
-            ProcessState::Unknown => "unknown",
-        })
-    }
-}
+named!(
+    HoldKind,
+    Prepare = "prepare",
+    Repair = "repair",
+    Commit = "commit",
+    CommitGroup = "commit-group",
+    TextWriteLock = "text-write-lock",
+    DropLine = "drop-line",
+    Append = "append",
+    Gate = "gate",
+    Compression = "compression",
+    Cursors = "cursors"
+);
+named!(
+    ProcessState,
+    Running = "running",
+    Sleeping = "sleeping",
+    Stopped = "stopped",
+    Dead = "dead",
+    Unknown = "unknown"
+);
 
 /// What is held, by whom, what that one does, and since when others wait: a sentence without its
 /// end.
