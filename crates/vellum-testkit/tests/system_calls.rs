@@ -165,8 +165,10 @@ fn count_calls_of_appends() {
             trace::mark();
             Ok(())
         });
-        let calls = calls_to_mark(child);
+        let mut calls = calls_to_mark(child);
         end(child);
+        // Once a second an append looks whether the files are still in their place.
+        calls.retain(|number| *number != libc::SYS_newfstatat);
         // A new text log is made ready in small steps, so that its file stays small.
         let most = if page.word(IS_TEXT).load(Ordering::SeqCst) == 1 { COUNT / 10 } else { 0 };
         assert!(calls.len() <= most, "{COUNT} appends made the calls {calls:?}: {options:?}");
