@@ -32,7 +32,7 @@ use self::explore::{Deaths, Extent, explore};
 use super::model_atomics::{self, Fate};
 use super::participants::{self, CachedLiveness, Liveness, Owner};
 use super::primitive::{self, AtomicU64, Ordering};
-use super::tail_word::{self, Grant, Range, TailWord};
+use super::tail_word::{self, Grant, Range, Rivals, TailWord};
 use super::words::{SLOT_COUNT, Words};
 use super::{event_count, lock};
 use crate::Lsn;
@@ -151,9 +151,13 @@ impl World {
             model_atomics::forget(tag << 16 | start.get());
             len
         };
-        let Ok(Grant { range, .. }) =
-            tail_word::reserve(words, slot, || tail_word::ready_end(words), len_at)
-        else {
+        let Ok(Grant { range, .. }) = tail_word::reserve(
+            words,
+            slot,
+            &Rivals::default(),
+            || tail_word::ready_end(words),
+            len_at,
+        ) else {
             panic!("the file has room for all")
         };
         model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());

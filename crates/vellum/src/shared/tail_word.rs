@@ -18,6 +18,8 @@
 //! **If the process dies here**: before the exchange, nothing was reserved and the slot says so;
 //! after it, the verdict is "granted" and the exact bytes are known.
 
+use std::cell::Cell;
+
 use super::notice::Holding;
 use super::primitive::{self, HintU64, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
@@ -28,6 +30,9 @@ pub(crate) const SLOT_BITS: u32 = 10;
 
 /// How long a writer that lost the tail word stays away from it: about ten microseconds.
 const BACK_OFF_SPINS: u32 = 1024;
+
+/// Stays away for up to eight times that, in steps of a quarter.
+const CHANGES_MAX: u32 = 28;
 
 /// The tail word's value: the tail and the slot of its last winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +79,27 @@ pub(crate) struct Grant {
     pub(crate) before: usize,
 }
 
+/// What a writer has seen of those that it lost the tail word to: how many others there are.
+///
+/// Among two writers it is always the same one. Among n it is the same one twice in a row about
+/// each n-th time, so the changes between two such times count the writers.
+#[derive(Debug, Default)]
+pub(crate) struct Rivals {
+    last: Cell<usize>,
+    /// How often in a row it was another one than the time before.
+    changes: Cell<u32>,
+}
+
+impl Rivals {
+    /// How long to stay away from the tail word after it was lost to `winner`.
+    fn spins_after(&self, winner: usize) -> u32 {
+        let is_other = self.last.replace(winner) != winner;
+        let changes = if is_other { (self.changes.get() + 1).min(CHANGES_MAX) } else { 0 };
+        self.changes.set(changes);
+        BACK_OFF_SPINS + BACK_OFF_SPINS / 4 * changes
+    }
+}
+
 /// Why no range could be reserved yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -106,6 +132,7 @@ pub(crate) fn ready_end(words: &Words) -> Lsn {
 pub(crate) fn reserve(
     words: &Words,
     slot: usize,
+    rivals: &Rivals,
     limit: impl Fn() -> Lsn,
     mut len_at: impl FnMut(Lsn) -> u64,
 ) -> Result<Grant, Refused> {
@@ -120,16 +147,21 @@ pub(crate) fn reserve(
             return Err(Refused::Beyond { tail: start, end });
         }
         match attempt(words, slot, seen, len) {
-            Some(grant) => return Ok(grant),
-            None => seen = back_off(words),
+            Ok(grant) => return Ok(grant),
+            Err(winner) => seen = back_off(words, rivals, winner),
         }
     }
 }
 
 /// Reserves `len` bytes at the tail of `seen` for the owner of `slot`, if the tail word is still
-/// that one.
+/// that one. The error is what it is instead, as a hint.
 #[inline(always)]
-pub(crate) fn attempt(words: &Words, slot: usize, seen: TailWord, len: u64) -> Option<Grant> {
+pub(crate) fn attempt(
+    words: &Words,
+    slot: usize,
+    seen: TailWord,
+    len: u64,
+) -> Result<Grant, TailWord> {
     let own = &words.slots[slot];
     let start = seen.tail();
     let range = Range { start, len };
@@ -138,7 +170,7 @@ pub(crate) fn attempt(words: &Words, slot: usize, seen: TailWord, len: u64) -> O
     own.len.store(len, Ordering::Release);
     own.start.store(start.get(), Ordering::Release);
     if seen.slot() != slot {
-        confirm(words.slots.get(seen.slot()), start);
+        confirm(words, seen);
     }
     // Release: who sees the new tail sees `start`, `len` and the confirmation.
     match words.tail.compare_exchange_weak(
@@ -147,34 +179,39 @@ pub(crate) fn attempt(words: &Words, slot: usize, seen: TailWord, len: u64) -> O
         Ordering::AcqRel,
         Ordering::Acquire,
     ) {
-        Ok(_) => Some(Grant { range, before: seen.slot() }),
-        Err(_) => None,
+        Ok(_) => Ok(Grant { range, before: seen.slot() }),
+        Err(now) => Err(TailWord(now)),
     }
 }
 
-/// Takes back an attempt that has failed, and stays away for a moment.
+/// Takes back an attempt that has lost to `winner`, and stays away for a while.
 #[cold]
-pub(crate) fn give_way(words: &Words, slot: usize) {
+pub(crate) fn give_way(words: &Words, slot: usize, rivals: &Rivals, winner: TailWord) -> TailWord {
     publish(words, slot);
-    back_off(words);
+    back_off(words, rivals, winner)
 }
 
-/// Lets the winner append a few more while the tail word is in its cache, then looks again.
+/// Lets the winner append a few more while the tail word is in its cache, then takes the tail word
+/// over.
 ///
-/// Passing the line back and forth for each record costs three times as much
-/// (`docs/benchmarks.md`).
+/// Passing the line back and forth for each record costs several times as much
+/// (`docs/benchmarks.md`). So who comes back comes for certain: it confirms the winner beforehand,
+/// and then fetches the line to write. A writer that only looks at the tail word still has to wait
+/// for two lines, and the winner is faster.
 #[cold]
-fn back_off(words: &Words) -> TailWord {
-    for _ in 0..BACK_OFF_SPINS {
+fn back_off(words: &Words, rivals: &Rivals, winner: TailWord) -> TailWord {
+    for _ in 0..rivals.spins_after(winner.slot()) {
         primitive::spin_loop();
     }
-    load(words)
+    confirm(words, load(words));
+    // Adds nothing: this is the load that fetches a line to write.
+    TailWord(words.tail.fetch_add(0, Ordering::Acquire))
 }
 
-/// Raises a slot's proof to `lsn`, unless it is there already.
+/// Raises the proof of the last winner to the tail, unless it is there already.
 #[inline]
-fn confirm(slot: Option<&SlotWords>, lsn: Lsn) {
-    let Some(slot) = slot else { return };
+fn confirm(words: &Words, seen: TailWord) {
+    let (Some(slot), lsn) = (words.slots.get(seen.slot()), seen.tail()) else { return };
     let mut seen = slot.confirmed.load(Ordering::Relaxed);
     while seen < lsn.get() {
         match slot.confirmed.compare_exchange_weak(
@@ -329,7 +366,8 @@ mod tests {
     }
 
     fn reserve_len(words: &Words, slot: usize, len: u64) -> Result<Range, Refused> {
-        reserve(words, slot, || ready_end(words), |_| len).map(|grant| grant.range)
+        reserve(words, slot, &Rivals::default(), || ready_end(words), |_| len)
+            .map(|grant| grant.range)
     }
 
     #[test]
@@ -350,7 +388,8 @@ mod tests {
     fn the_next_is_who_finds_nothing_in_flight_right_before_it() {
         let region = words();
         let words = region.words();
-        let grant = |slot| reserve(words, slot, || ready_end(words), |_| 100).unwrap();
+        let rivals = Rivals::default();
+        let grant = |slot| reserve(words, slot, &rivals, || ready_end(words), |_| 100).unwrap();
         let [first, second, third] = [0, 1, 2].map(grant);
         assert!(is_next(words, first), "slot 0 was the last winner, and holds this very range");
         assert!(!is_next(words, second) && !is_next(words, third));
@@ -390,5 +429,31 @@ mod tests {
         assert_eq!(published(words), range.start, "a lost attempt holds nothing back");
         publish(words, 0);
         assert_eq!(granted(words, 0, load(words)), None, "nothing in flight");
+    }
+
+    #[test]
+    fn who_loses_to_many_stays_away_for_longer_and_to_one_does_not() {
+        let rivals = Rivals::default();
+        let wait = |winner| rivals.spins_after(winner) / BACK_OFF_SPINS;
+        assert_eq!([1, 1, 1].map(wait), [1; 3], "one other writer");
+        assert_eq!([2, 3, 1, 3, 2, 1].map(wait).last(), Some(&2), "three");
+        assert_eq!((1..64).map(wait).max(), Some(8), "many");
+        assert_eq!(wait(63), 1, "the same one twice");
+    }
+
+    #[test]
+    fn who_gives_way_confirms_the_winner_and_leaves_the_tail_as_it_is() {
+        let region = words();
+        let words = region.words();
+        let seen = load(words);
+        let range = reserve_len(words, 1, 100).unwrap();
+        let winner = attempt(words, 2, seen, 50).unwrap_err();
+        assert_eq!(winner, TailWord::new(range.end(), 1));
+        let now = give_way(words, 2, &Rivals::default(), winner);
+        assert_eq!((now, load(words)), (winner, winner));
+        assert_eq!(words.slots[1].confirmed.load(Ordering::Relaxed), range.end().get());
+        assert_eq!(in_flight(&words.slots[2]), None, "the attempt is taken back");
+        assert_eq!(granted(words, 1, now), Some(range));
+        assert!(attempt(words, 2, now, 50).is_ok());
     }
 }

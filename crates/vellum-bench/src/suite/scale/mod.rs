@@ -5,8 +5,8 @@
 //! of the table. Each case runs in processes of its own and takes turns with the others; the
 //! first round is not counted. Afterwards every record is read back.
 //!
-//! The table `line` has what a cache line costs that two cores want, for the model in
-//! `docs/benchmarks.md`.
+//! The table `line` has what a cache line costs that two cores want, and the table `simulated` what
+//! follows from it for more cores (`docs/benchmarks.md`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,13 +27,14 @@ mod line;
 mod logs;
 mod processes;
 mod segments;
+mod simulated;
 mod table;
 mod taken;
 
 pub use table::ScaleTable;
 use table::{Entry, Figure};
 
-/// How long a record is in all tables but `line`.
+/// How long a record is in all tables but `line` and `simulated`.
 const RECORD_BYTES: usize = 128;
 /// No single measurement may take longer.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -43,7 +44,8 @@ Examples:
   vellum bench scale --quick
   vellum bench scale --tables logs,processes --json scale.json
   vellum bench scale --tables segments --segments 1,1000,10000 --ways vellum-text
-  vellum bench scale --tables line --rounds 5";
+  vellum bench scale --tables line --rounds 5
+  vellum bench scale --tables simulated";
 
 /// What do many logs, many processes and many segments cost?
 ///
@@ -51,7 +53,7 @@ Examples:
 /// one log. Shown are times, memory, file descriptors and mappings, and as `growth` the multiple of
 /// what the smallest number costs. A fourth table, `line`, has what a cache line costs that two
 /// cores want. All take turns in rounds, the first of which is not counted; every record is read
-/// back and compared.
+/// back and compared. A fifth table, `simulated`, is computed: appends of up to 64 cores.
 ///
 /// A case that the limits of this system do not allow is left out, with the limit that would.
 #[derive(Args, Clone, Debug)]
@@ -64,7 +66,7 @@ Examples:
 )]
 #[non_exhaustive]
 pub struct Config {
-    /// Which tables: logs, processes, segments, line [default: all]
+    /// Which tables: logs, processes, segments, line, simulated [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values_t = ScaleTable::ALL, hide_default_value = true)]
     pub tables: Vec<ScaleTable>,
@@ -151,6 +153,7 @@ impl Suite for Config {
         Ok(Plan::new(bytes, turns, move |arena: &mut Arena<'_>| {
             let contest = |table: &ScaleTable| match table {
                 ScaleTable::Line => line::contest(arena),
+                ScaleTable::Simulated => simulated::contest(arena),
                 table => self.contest(*table, arena),
             };
             Ok(self.tables.iter().map(contest).collect::<Result<Vec<_>>>()?.concat())

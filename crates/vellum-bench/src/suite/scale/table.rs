@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Config, limits, line, logs, processes, segments};
+use super::{Config, limits, line, logs, processes, segments, simulated};
 use crate::error::{Error, Result};
 use crate::names::named;
 use crate::report::Better;
@@ -21,6 +21,8 @@ named! {
         Segments = "segments",
         /// Nothing: what a cache line costs that two cores want.
         Line = "line",
+        /// Cores, in a computation.
+        Simulated = "simulated",
     }
 }
 
@@ -59,6 +61,7 @@ impl ScaleTable {
             ScaleTable::Processes => "processes on one log",
             ScaleTable::Segments => "segments in one log",
             ScaleTable::Line => "a cache line between two cores",
+            ScaleTable::Simulated => simulated::TITLE,
         }
     }
 
@@ -67,7 +70,7 @@ impl ScaleTable {
             ScaleTable::Logs => &logs::FIGURES,
             ScaleTable::Processes => &processes::FIGURES,
             ScaleTable::Segments => &segments::FIGURES,
-            ScaleTable::Line => &[],
+            ScaleTable::Line | ScaleTable::Simulated => &[],
         }
     }
 
@@ -76,7 +79,7 @@ impl ScaleTable {
             ScaleTable::Logs => &config.logs,
             ScaleTable::Processes => &config.processes,
             ScaleTable::Segments => &config.segments,
-            ScaleTable::Line => &[],
+            ScaleTable::Line | ScaleTable::Simulated => &[],
         }
     }
 
@@ -96,13 +99,17 @@ impl ScaleTable {
     }
 
     pub(super) fn turns(self, config: &Config) -> usize {
-        if self == ScaleTable::Line { line::TURNS } else { self.entries(config).len() }
+        match self {
+            ScaleTable::Line => line::TURNS,
+            ScaleTable::Simulated => simulated::TURNS,
+            _ => self.entries(config).len(),
+        }
     }
 
     pub(super) fn check(self, config: &Config) -> Result<()> {
         let counts = self.counts(config);
         super::check_unique(counts, "number")?;
-        if self == ScaleTable::Line {
+        if matches!(self, ScaleTable::Line | ScaleTable::Simulated) {
             return Ok(());
         }
         let most = match self {
@@ -146,7 +153,7 @@ impl ScaleTable {
             ScaleTable::Logs => logs::measure(entry, records, dir),
             ScaleTable::Processes => processes::measure(entry, records, dir),
             ScaleTable::Segments => segments::measure(entry, dir),
-            ScaleTable::Line => Ok(Vec::new()),
+            ScaleTable::Line | ScaleTable::Simulated => Ok(Vec::new()),
         }
     }
 }

@@ -145,7 +145,9 @@ impl Appender<'_> {
             }
             NOT_OPENED
         };
-        let grant = match tail_word::reserve(words, slot.index(), || core.ready_end(), len_at) {
+        let ready_end = || core.ready_end();
+        let reserved = tail_word::reserve(words, slot.index(), &slot.rivals, ready_end, len_at);
+        let grant = match reserved {
             Ok(grant) => grant,
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
@@ -210,7 +212,8 @@ impl Appender<'_> {
             let range = Range { start, len: len_at(start) };
             if start <= starts_by && slot.has_opened(range) { range.len } else { NOT_OPENED }
         };
-        tail_word::reserve(self.writer.core.words(), slot.index(), limit, len_opened)
+        let words = self.writer.core.words();
+        tail_word::reserve(words, slot.index(), &slot.rivals, limit, len_opened)
     }
 
     /// Reserves what has to be made ready first; `None` if others have done that meanwhile.

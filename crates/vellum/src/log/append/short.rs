@@ -17,6 +17,7 @@ use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::log::state::{place, wakeup};
 use crate::shared::tail_word::{self, Grant, Range, TailWord};
+use crate::shared::words::Words;
 use crate::shared::{commit, event_count};
 use crate::sys::guard;
 use crate::{Lsn, Result};
@@ -43,20 +44,15 @@ impl Append<'_> {
         if !IS_FRAMED && rule.period().is_some() {
             layout::before_reserve(writer);
         }
-        let seen = tail_word::load(words);
-        let at = seen.tail();
-        let offset = at.get().wrapping_sub(slot.segment_first.get());
-        let fits = offset <= room - len
-            && at.get() + len <= tail_word::ready_end(words).get()
-            && (IS_FRAMED || offset + len <= rule.room_at(at, room));
-        if !fits {
+        let mut seen = tail_word::load(words);
+        if !fits::<IS_FRAMED>(words, &slot, seen.tail(), len) {
             return None;
         }
         let index = slot.index();
-        if tail_word::attempt(words, index, seen, len).is_none() {
-            tail_word::give_way(words, index);
-            return None;
+        if let Err(winner) = tail_word::attempt(words, index, seen, len) {
+            seen = reserve_later::<IS_FRAMED>(words, &slot, len, winner)?;
         }
+        let at = seen.tail();
         if !put_short::<IS_FRAMED>(core, &slot, at, record) {
             let appender = Appender::of(writer);
             return Some(appender.put_long_way::<IS_FRAMED>(&mut slot, seen, len, record));
@@ -71,6 +67,36 @@ impl Append<'_> {
         }
         drop(slot);
         Some(Ok(at))
+    }
+}
+
+/// Whether a record of `len` bytes that starts at `at` needs nothing but its bytes.
+#[inline(always)]
+fn fits<const IS_FRAMED: bool>(words: &Words, slot: &LocalSlot, at: Lsn, len: u64) -> bool {
+    let (offset, room) = (at.get().wrapping_sub(slot.segment_first.get()), slot.short_room);
+    offset <= room - len
+        && at.get() + len <= tail_word::ready_end(words).get()
+        && (IS_FRAMED || offset + len <= words.files.rule.room_at(at, room))
+}
+
+/// Reserves after others were faster, at the tail of what is returned. `None` where the record does
+/// not fit behind theirs.
+#[cold]
+fn reserve_later<const IS_FRAMED: bool>(
+    words: &Words,
+    slot: &LocalSlot,
+    len: u64,
+    mut winner: TailWord,
+) -> Option<TailWord> {
+    loop {
+        let seen = tail_word::give_way(words, slot.index(), &slot.rivals, winner);
+        if !fits::<IS_FRAMED>(words, slot, seen.tail(), len) {
+            return None;
+        }
+        match tail_word::attempt(words, slot.index(), seen, len) {
+            Ok(_) => return Some(seen),
+            Err(now) => winner = now,
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use crate::segment::file::Segment;
 use crate::segment::kept::KeptFiles;
 use crate::shared::exclusive::{Seats, Taken};
 use crate::shared::participants::{self, Claim, LockLiveness, Owner, PRESENCE_BYTE};
-use crate::shared::tail_word::Range;
+use crate::shared::tail_word::{Range, Rivals};
 use crate::shared::words::{PARTICIPANT_COUNT, Words};
 use crate::sys::fork::Inherit;
 use crate::sys::inherited::Marked;
@@ -86,6 +86,8 @@ pub(crate) struct LocalSlot {
     pub(crate) more: Vec<Arc<Segment>>,
     /// Positions that may be reserved: of the segments above.
     pub(crate) opened: (Lsn, Lsn),
+    /// The others that append, as far as it has met them.
+    pub(crate) rivals: Rivals,
     /// How soon the next look is due whether the log is at its path.
     pub(crate) glance: Glance,
     pub(crate) later: AfterPublish,

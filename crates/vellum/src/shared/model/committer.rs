@@ -8,7 +8,7 @@ use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
 use crate::Lsn;
 use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation, Step};
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::tail_word::Grant;
+use crate::shared::tail_word::{Grant, Rivals};
 use crate::shared::{event_count, lock, model_atomics, participants, tail_word};
 
 /// The log is poisoned, or this process cannot commit.
@@ -46,9 +46,13 @@ impl World {
             model_atomics::forget(tag << 16 | start.get());
             len
         };
-        let Ok(Grant { range, .. }) =
-            tail_word::reserve(words, slot, || tail_word::ready_end(words), len_at)
-        else {
+        let Ok(Grant { range, .. }) = tail_word::reserve(
+            words,
+            slot,
+            &Rivals::default(),
+            || tail_word::ready_end(words),
+            len_at,
+        ) else {
             panic!("the log has room for all")
         };
         model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());

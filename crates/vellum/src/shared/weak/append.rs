@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{BEGIN, FILE_LEN, Place, explore, index, indices, join, make_log, start};
 use crate::Lsn;
 use crate::shared::primitive::Ordering;
-use crate::shared::tail_word::{self, Grant, Range, TailWord};
+use crate::shared::tail_word::{self, Grant, Range, Rivals, TailWord};
 use crate::shared::words::Words;
 
 /// The words, the file, and what only the model knows.
@@ -36,7 +36,7 @@ impl Log {
     pub(super) fn reserve(&self, slot: usize, len: u64) -> Grant {
         let words = &self.words;
         let limit = || tail_word::ready_end(words);
-        let Ok(grant) = tail_word::reserve(words, slot, limit, |_| len) else {
+        let Ok(grant) = tail_word::reserve(words, slot, &Rivals::default(), limit, |_| len) else {
             panic!("the file has room for all")
         };
         // No step lies between the exchange and this.
@@ -137,7 +137,7 @@ fn who_reserves_up_to_ready_end_finds_it_ready() {
         });
         let write = start(&log, |log: &Log| {
             let limit = || tail_word::ready_end(&log.words);
-            if let Ok(grant) = tail_word::reserve(&log.words, 0, limit, |_| 2) {
+            if let Ok(grant) = tail_word::reserve(&log.words, 0, &Rivals::default(), limit, |_| 2) {
                 log.file[indices(grant.range)].iter().for_each(Place::write);
                 tail_word::publish(&log.words, 0);
             }
