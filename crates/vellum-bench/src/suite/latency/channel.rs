@@ -13,7 +13,7 @@ use rustix::fs::inotify;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use vellum::internal::with_layout;
-use vellum::{Create, Layout, Log, Options, Reader};
+use vellum::{Create, Layout, Log, Options, Reader, SegmentKeeper};
 
 use super::LatencyWay;
 use crate::error::{Context, Result};
@@ -23,6 +23,8 @@ use crate::ways::plain::open_append;
 use crate::ways::vellum_log::failed;
 use crate::ways::{Appender, Prepared, WayName};
 
+/// Segments that the thread of a writer keeps ready.
+const SEGMENTS_KEPT: u64 = 2;
 /// What a file or a pipe is read in.
 const READ_BYTES: usize = 64 << 10;
 /// As much as a user may give a pipe by default.
@@ -57,9 +59,11 @@ impl Channel {
         setting: &Setting,
     ) -> Result<Channel> {
         let medium = match way {
-            LatencyWay::VellumFramed => Some(WayName::VellumFramed.way(options)),
+            LatencyWay::VellumFramed | LatencyWay::VellumFramedKept => {
+                Some(WayName::VellumFramed.way(options))
+            }
             LatencyWay::VellumText => Some(WayName::VellumText.way(options)),
-            LatencyWay::VellumWal => {
+            LatencyWay::VellumWal | LatencyWay::VellumWalKept => {
                 Some(WayName::VellumFramed.way(&Options::wal().exclusive(false)))
             }
             LatencyWay::Write | LatencyWay::WriteFdatasync => Some(WayName::Write.way(options)),
@@ -77,6 +81,12 @@ impl Channel {
         match (&self.prepared, &self.pipe) {
             (Some(prepared), _) => match self.way {
                 LatencyWay::VellumWal => Ok(Box::new(WalWriter { log: self.open_wal()? })),
+                LatencyWay::VellumWalKept => KeptWriter::start(self.open_wal()?),
+                LatencyWay::VellumFramedKept => {
+                    let options = with_layout(self.options.clone(), Layout::Framed);
+                    let log = options.create(Create::Never).open(&self.dir);
+                    KeptWriter::start(log.map_err(|error| failed(&error))?)
+                }
                 LatencyWay::WriteFdatasync => {
                     let (writer, file) = (prepared.open(process)?, open_append(&self.dir)?);
                     Ok(Box::new(SyncedWriter { writer, file }))
@@ -99,7 +109,10 @@ impl Channel {
                 rustix::io::ioctl_fionbio(&pipe, true).context(|| "set up the pipe")?;
                 Ok(Box::new(PipeReader { pipe, splitter: Splitter::new(self.bytes) }))
             }
-            (LatencyWay::VellumFramed, _) => self.log_reader(Layout::Framed),
+            (LatencyWay::VellumFramed | LatencyWay::VellumFramedKept, _) => {
+                self.log_reader(Layout::Framed)
+            }
+            (LatencyWay::VellumWalKept, _) => reader_of(self.open_wal()?),
             (LatencyWay::VellumText, _) => self.log_reader(Layout::Text),
             _ => Ok(Box::new(FileReader::open(&self.dir, self.bytes)?)),
         }
@@ -121,10 +134,13 @@ impl Channel {
     fn log_reader(&self, layout: Layout) -> Result<Box<dyn Follower>> {
         let options = with_layout(self.options.clone(), layout).create(Create::Never);
         // As one who may write: who may only read is not woken.
-        let log = options.open(&self.dir).map_err(|error| failed(&error))?;
-        let reader = log.reader(log.begin()).map_err(|error| failed(&error))?;
-        Ok(Box::new(LogReader { reader }))
+        reader_of(options.open(&self.dir).map_err(|error| failed(&error))?)
     }
+}
+
+fn reader_of(log: Log) -> Result<Box<dyn Follower>> {
+    let reader = log.reader(log.begin()).map_err(|error| failed(&error))?;
+    Ok(Box::new(LogReader { reader }))
 }
 
 fn make_pipe() -> Result<(OwnedFd, OwnedFd)> {
@@ -188,6 +204,26 @@ struct WalWriter {
 impl Appender for WalWriter {
     fn append(&mut self, record: &[u8]) -> Result<()> {
         self.log.append_durable(record).map(drop).map_err(|error| failed(&error))
+    }
+}
+
+/// A writer beside a thread that keeps segments ready.
+struct KeptWriter {
+    /// Before the log, which it uses.
+    _keeper: SegmentKeeper,
+    log: Log,
+}
+
+impl KeptWriter {
+    fn start(log: Log) -> Result<Box<dyn Appender>> {
+        let keeper = log.keep_prepared(SEGMENTS_KEPT).map_err(|error| failed(&error))?;
+        Ok(Box::new(KeptWriter { _keeper: keeper, log }))
+    }
+}
+
+impl Appender for KeptWriter {
+    fn append(&mut self, record: &[u8]) -> Result<()> {
+        self.log.append(record).map(drop).map_err(|error| failed(&error))
     }
 }
 

@@ -66,6 +66,10 @@ named! {
         Floor = "floor",
         /// A Vellum log of framed records.
         VellumFramed = "vellum-framed",
+        /// The same with a thread in each writer that keeps segments ready.
+        VellumFramedKept = "vellum-framed-kept",
+        /// A Vellum write-ahead log with such a thread; no record is committed.
+        VellumWalKept = "vellum-wal-kept",
         /// A Vellum text log.
         VellumText = "vellum-text",
         /// `write` on a file opened with `O_APPEND`; the reader reads the file.
@@ -162,7 +166,8 @@ pub struct Config {
     #[arg(id = "reader", long, value_name = "KINDS", value_delimiter = ',')]
     #[arg(default_values_t = ReaderKind::ALL, hide_default_value = true)]
     pub readers: Vec<ReaderKind>,
-    /// Which ways: floor (memory of the writer), vellum-framed, vellum-text, write, writev, pipe;
+    /// Which ways: floor (memory of the writer), vellum-framed, vellum-framed-kept and
+    /// vellum-wal-kept (with a thread that keeps segments ready), vellum-text, write, writev, pipe;
     /// and of those that make each record durable: vellum-wal, write-fdatasync [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values_t = LatencyWay::ALL, hide_default_value = true)]

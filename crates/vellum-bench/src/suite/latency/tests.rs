@@ -30,8 +30,8 @@ fn small(dir: &std::path::Path) -> Config {
 fn every_way_is_timed_and_every_record_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let report = small(dir.path()).run(&mut Silent).unwrap();
-    // Six ways, one writer and three, two readers; and two ways that make records durable.
-    assert_eq!(report.cases.len(), 6 * 2 * 2 + 2);
+    // Eight ways, one writer and three, two readers; and two ways that make records durable.
+    assert_eq!(report.cases.len(), 8 * 2 * 2 + 2);
     for case in &report.cases {
         assert!(case.verified && case.failed.is_none(), "{case:?}");
         let sample = |name: &str| case.figure(name).map(|metric: &Metric| metric.samples[0]);
