@@ -21,7 +21,7 @@ use rustix::io::{self, Errno};
 use crate::access::{self, Access, Need};
 use crate::descriptor::above_standard;
 use crate::device::Device;
-use crate::file::{self, read_up_to_at, retry, sync, without_access_time};
+use crate::file::{self, identity, read_up_to_at, retry, sync, without_access_time};
 use crate::filesystem::Filesystem;
 
 /// The error of opening anything but a regular file where a regular file is expected.
@@ -93,11 +93,6 @@ impl Drop for Inner {
             std::mem::forget(self.fd.take());
         }
     }
-}
-
-fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
-    let status = fs::fstat(fd)?;
-    Ok((status.st_dev, status.st_ino))
 }
 
 impl Dir {

@@ -267,6 +267,12 @@ pub fn sync(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fsync(&fd))
 }
 
+/// Which file this is, as long as somebody holds on to it.
+pub fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
+    let status = fs::fstat(fd)?;
+    Ok((status.st_dev, status.st_ino))
+}
+
 /// How long ago the file was made, where the filesystem tells.
 pub fn age(fd: impl AsFd) -> Option<Duration> {
     let wanted = fs::StatxFlags::BTIME;

@@ -76,16 +76,21 @@ impl Segment {
         Ok(Segment::new(geometry, first, path, fd))
     }
 
-    /// Opens the stage of the segment at `first`, mapped where that is safe.
+    /// Opens the stage of the segment at `first`, mapped where that is safe: by a mapping
+    /// of `used`, if it is one of this file.
     pub(crate) fn open_staged(
         dir: &Dir,
         stage: &Stage,
         geometry: &Geometry,
         first: Lsn,
+        used: &mut Vec<UsedStage>,
     ) -> Result<Segment> {
         let fd = stage.open(first, OFlags::RDWR)?;
         let len = (geometry.layout.file_header_len() + geometry.segment_capacity) as usize;
-        let map = if stage.is_mapped { map_or_write(&fd, len) } else { Ok(None) };
+        let map = match UsedStage::take_map_of(used, &fd) {
+            None if stage.is_mapped => map_or_write(&fd, len),
+            map => Ok(map),
+        };
         let map = map.or_unmapped("map the stage", &stage.path(first))?;
         let segment = Segment::new(geometry, first, path(dir, first), fd);
         Ok(Segment { map, ..segment })
@@ -96,6 +101,11 @@ impl Segment {
         let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let target = Target::default();
         Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
+    }
+
+    /// What may serve again of a stage that is over.
+    pub(crate) fn into_used_stage(self) -> Option<UsedStage> {
+        Some(UsedStage { file: sys::file::identity(&self.fd).ok()?, map: self.map? })
     }
 
     /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file. It
@@ -262,6 +272,23 @@ impl Segment {
     /// Writes by system call at `offset`.
     pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
         sys::file::write_all_at(&self.fd, bytes, offset).or_os("write to the segment", &self.path)
+    }
+}
+
+/// The mapping of a stage that is over. Its file is mostly that of a stage to come, and the page
+/// tables of the mapping know the pages of it.
+pub(crate) struct UsedStage {
+    file: (u64, u64),
+    map: Map,
+}
+
+impl UsedStage {
+    /// The mapping of the file that is open as `fd`, if there is one.
+    fn take_map_of(used: &mut Vec<UsedStage>, fd: &OwnedFd) -> Option<Map> {
+        // A mapping keeps its file, so no other one has the number.
+        let file = sys::file::identity(fd).ok()?;
+        let at = used.iter().position(|stage| stage.file == file)?;
+        Some(used.remove(at).map).filter(|map| !map.is_lost())
     }
 }
 

@@ -8,9 +8,10 @@
 //! and changes nothing.
 //!
 //! One that is over is kept as a spare, unless another is or it is nearly as old as that: it
-//! becomes the next twin, with pages that are there already. What its old records have left in them
-//! is taken for nothing else: who reads a stage looks afterwards whether it still was one, and the
-//! check of a frame holds at one position only, as in a segment that is used again.
+//! becomes the next twin, with pages that are there already, and a process that had it mapped uses
+//! the mapping again. What its old records have left in them is taken for nothing else: who reads a
+//! stage looks afterwards whether it still was one, and the check of a frame holds at one position
+//! only, as in a segment that is used again.
 //!
 //! The header of a stage has the identity that is stored in the control file's words, and the log's
 //! epoch. Words that tell of the stage tell of files with that identity. Where no words are

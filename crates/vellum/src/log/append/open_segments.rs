@@ -1,10 +1,10 @@
 //! The segments that one process has open.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::log::append::Appender;
 use crate::log::layout::limits;
-use crate::log::state::attachment::{Attachment, LocalSlot};
+use crate::log::state::attachment::{Attachment, LocalSlot, OpenSegments};
 use crate::segment::file::Segment;
 use crate::shared::tail_word::Range;
 use crate::{Lsn, Result};
@@ -14,6 +14,8 @@ use crate::{Lsn, Result};
 const ROTATED_SEGMENTS_MAX: u64 = 2;
 /// Segments that a reservation has open before it is made.
 const SEGMENTS_IN_HAND: usize = 4;
+/// Stages that are over and stay mapped: one is the spare, one may have been made the next.
+const USED_STAGES_MAX: usize = 2;
 
 impl Attachment {
     /// Lets idle slots drop the segments that have gone from the list.
@@ -80,41 +82,85 @@ impl Appender<'_> {
     }
 
     pub(crate) fn open_segment(self, first: Lsn) -> Result<Arc<Segment>> {
-        let mut segments =
-            self.writer.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(segment) = segments.iter().find(|segment| segment.first == first) {
+        let mut open = self.writer.attachment.open_segments();
+        if let Some(segment) = open.list.iter().find(|segment| segment.first == first) {
             return Ok(Arc::clone(segment));
         }
-        let segment = Arc::new(self.writer.core.open_segment(first)?);
-        segments.push(Arc::clone(&segment));
-        self.forget_gone_of(&mut segments);
+        // First, because the file of a stage that is over may be that of this one.
+        self.forget_gone_of(&mut open);
+        let core = self.writer.core;
+        let segment = Arc::new(core.open_segment(first, &mut open.used_stages)?);
+        open.list.push(Arc::clone(&segment));
         // Closed text files are for others to remove or compress, which an open one resists.
-        let most =
-            if self.writer.core.geometry.layout.rotates() { ROTATED_SEGMENTS_MAX } else { 64 };
-        let budget = (self.writer.core.ready.mapped_bytes_max / segment.mapped_len().max(1))
-            .clamp(1, most) as usize;
-        if segments.len() > budget {
-            segments.sort_unstable_by_key(|segment| segment.first);
-            let excess = segments.len() - budget;
-            let oldest: Vec<_> = segments.drain(..excess).map(|segment| segment.first).collect();
+        let most = if core.geometry.layout.rotates() { ROTATED_SEGMENTS_MAX } else { 64 };
+        let budget = core.ready.mapped_bytes_max / segment.mapped_len().max(1);
+        self.keep_within(&mut open, budget.clamp(1, most) as usize);
+        Ok(segment)
+    }
+
+    /// Lets go of the oldest segments beyond `budget`, and first of stages that are over.
+    fn keep_within(self, open: &mut OpenSegments, budget: usize) {
+        let used_max = budget.saturating_sub(open.list.len()).min(USED_STAGES_MAX);
+        let excess = open.used_stages.len().saturating_sub(used_max);
+        open.used_stages.drain(..excess);
+        if open.list.len() > budget {
+            open.list.sort_unstable_by_key(|segment| segment.first);
+            let excess = open.list.len() - budget;
+            let oldest: Vec<_> = open.list.drain(..excess).map(|segment| segment.first).collect();
             self.writer.attachment.forget_segments(&oldest);
         }
-        Ok(segment)
     }
 
     /// Lets go of segments whose files were removed: as long as they are open, they take space.
     pub(crate) fn forget_gone(self) {
-        self.forget_gone_of(
-            &mut self.writer.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        self.forget_gone_of(&mut self.writer.attachment.open_segments());
     }
 
-    fn forget_gone_of(self, segments: &mut Vec<Arc<Segment>>) {
+    fn forget_gone_of(self, open: &mut OpenSegments) {
+        let core = self.writer.core;
         // What is durable has left the stage, whose memory it would hold on to.
-        let begin = self.writer.core.stage_begin().unwrap_or(self.writer.core.begin());
-        let is_gone = |first: Lsn| self.writer.core.segment_end(first) <= begin;
-        let gone = segments.extract_if(.., |segment| is_gone(segment.first));
-        let gone: Vec<_> = gone.map(|segment| segment.first).collect();
-        self.writer.attachment.forget_segments(&gone);
+        let begin = core.stage_begin().unwrap_or(core.begin());
+        let is_gone = |first: Lsn| core.segment_end(first) <= begin;
+        let gone: Vec<_> = open.list.extract_if(.., |segment| is_gone(segment.first)).collect();
+        let firsts: Vec<_> = gone.iter().map(|segment| segment.first).collect();
+        self.writer.attachment.forget_segments(&firsts);
+        if core.commits.stage.is_some() {
+            // Unless an append has it in use.
+            let gone = gone.into_iter().filter_map(Arc::into_inner);
+            open.used_stages.extend(gone.filter_map(Segment::into_used_stage));
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::log::append::Append;
+    use crate::log::commit::Commit;
+    use crate::log::open::enter;
+    use crate::{Options, Tuning, sys};
+
+    #[test]
+    fn a_stage_that_is_used_again_keeps_its_mapping() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::wal().tuning(Tuning::new().segment_capacity_bytes(16384));
+        let log = enter::open(&dir.path().join("log"), &options).unwrap();
+        let mut maps = HashMap::new();
+        let mut firsts = Vec::new();
+        for _ in 0..100 {
+            let lsn = Append::of(&log).append_record(&[7; 1000]).unwrap();
+            Commit::of(&log).commit(lsn).unwrap();
+            let first = log.segment_of(lsn);
+            if firsts.last() != Some(&first) {
+                firsts.push(first);
+                let segment = Appender::of(log.writer().unwrap()).open_segment(first).unwrap();
+                let map = segment.with_map().unwrap().1.as_ptr();
+                let file = sys::file::identity(segment.fd()).unwrap();
+                assert_eq!(*maps.entry(file).or_insert(map), map, "of {first}");
+            }
+        }
+        assert!(firsts.len() > 2 * maps.len(), "{} files for {firsts:?}", maps.len());
     }
 }

@@ -3,12 +3,12 @@
 //! **If the process dies here**: detaching gives back slot by slot; the rest is found orphaned. The
 //! kernel releases its locks.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::Result;
 use crate::error::OsResult;
 use crate::log::ready::stage;
+use crate::log::state::attachment::OpenSegments;
 use crate::log::state::gate::Gate;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::poison;
@@ -87,7 +87,7 @@ impl Presence<'_> {
     fn go_adrift(self) {
         self.writer.attachment.is_adrift.store(true, Ordering::SeqCst);
         self.writer.attachment.empty_slots(self.writer.core.words());
-        self.writer.attachment.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.writer.attachment.open_segments() = OpenSegments::default();
     }
 
     /// Whether another participant is attached.

@@ -23,7 +23,7 @@ use crate::log::state::gate::Gate;
 use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::watch::Glance;
-use crate::segment::file::Segment;
+use crate::segment::file::{Segment, UsedStage};
 use crate::segment::kept::KeptFiles;
 use crate::shared::exclusive::{Seats, Taken};
 use crate::shared::participants::{self, Claim, LockLiveness, Owner, PRESENCE_BYTE};
@@ -61,11 +61,19 @@ pub(crate) struct Attachment {
     back_off_until: AtomicU64,
     /// Who was waited for in vain to give it up (`text::write_lock`), or 0.
     pub(crate) given_up: AtomicU64,
-    /// Segments that were used last, newest at the end.
-    pub(crate) segments: Mutex<Vec<Arc<Segment>>>,
+    segments: Mutex<OpenSegments>,
     /// Files that are kept open for those who read single records.
     pub(crate) kept_files: KeptFiles,
     pub(crate) helpers: Helpers,
+}
+
+/// The segments that a process has open.
+#[derive(Default)]
+pub(crate) struct OpenSegments {
+    /// Those that were used last, newest at the end.
+    pub(crate) list: Vec<Arc<Segment>>,
+    /// Stages that are over, newest at the end.
+    pub(crate) used_stages: Vec<UsedStage>,
 }
 
 /// What a thread needs to append, taken for the length of one append.
@@ -275,8 +283,12 @@ impl Attachment {
         for slot in slots {
             slot.forget_segment();
         }
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.open_segments() = OpenSegments::default();
         self.kept_files.close();
+    }
+
+    pub(crate) fn open_segments(&self) -> MutexGuard<'_, OpenSegments> {
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::format::segment::{SegmentHeader, text_file_name};
 use crate::log::state::core::Core;
-use crate::segment::file::{ReadSegment, Segment};
+use crate::segment::file::{ReadSegment, Segment, UsedStage};
 use crate::segment::listing::{Listing, find, missing};
 use crate::shared::files::Newest;
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -39,9 +39,10 @@ impl Core {
     }
 
     /// Opens the segment at `first` for storing records, mapped where the log fills by mapping.
-    pub(crate) fn open_segment(&self, first: Lsn) -> Result<Segment> {
+    /// A stage may take its mapping from `used`.
+    pub(crate) fn open_segment(&self, first: Lsn, used: &mut Vec<UsedStage>) -> Result<Segment> {
         match &self.commits.stage {
-            Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first),
+            Some(stage) => Segment::open_staged(&self.dir, stage, &self.geometry, first, used),
             None => {
                 self.open_found(first, |path| Segment::open(&self.dir, path, &self.geometry, first))
             }
@@ -51,7 +52,7 @@ impl Core {
     /// Opens the segment at `first` to store a few bytes.
     pub(crate) fn open_segment_briefly(&self, first: Lsn) -> Result<Segment> {
         match &self.commits.stage {
-            Some(_) => self.open_segment(first),
+            Some(_) => self.open_segment(first, &mut Vec::new()),
             None => self.open_unmapped(first),
         }
     }
