@@ -20,7 +20,7 @@
 //! The reader checks every record: one that is lost, torn, doubled or out of order fails the run.
 //! Records that are made durable are read back after it.
 //!
-//! How long a record took because the machine stopped its writer is told apart: see [`timeline`].
+//! How long a record took because the machine stopped its writer is told apart (`timeline`).
 //!
 //! Writers spin until a record is due as long as each process has a core of its own; otherwise they
 //! sleep.
