@@ -106,6 +106,20 @@ fn pack(range: Range) -> u64 {
     range.start.get() << 8 | range.len
 }
 
+/// Reserves `len` bytes, for which there is room. What may follow depends on `tag` and on where
+/// they are, and on nothing that was seen before.
+fn reserve(words: &Words, slot: usize, tag: u64, len: u64) -> Range {
+    let ready_end = || tail_word::ready_end(words);
+    let len_at = |start: Lsn| {
+        model_atomics::forget(tag << 16 | start.get());
+        len
+    };
+    let grant = tail_word::reserve(words, slot, &Rivals::default(), ready_end, len_at);
+    let Ok(Grant { range, .. }) = grant else { panic!("there is room for all") };
+    model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
+    range
+}
+
 impl World {
     /// An empty log.
     fn begin() -> Arc<World> {
@@ -145,22 +159,8 @@ impl World {
     }
 
     fn reserve(&self, slot: usize, tag: u64, len: u64) -> Range {
-        let words = &self.words;
         model_atomics::forget(tag);
-        let len_at = |start: Lsn| {
-            model_atomics::forget(tag << 16 | start.get());
-            len
-        };
-        let Ok(Grant { range, .. }) = tail_word::reserve(
-            words,
-            slot,
-            &Rivals::default(),
-            || tail_word::ready_end(words),
-            len_at,
-        ) else {
-            panic!("the file has room for all")
-        };
-        model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
+        let range = reserve(&self.words, slot, tag, len);
         for granted in &self.granted[indices(range)] {
             assert_eq!(granted.poke(tag), 0, "a byte was granted twice");
         }

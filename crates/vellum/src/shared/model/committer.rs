@@ -8,7 +8,6 @@ use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
 use crate::Lsn;
 use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation, Step};
 use crate::shared::primitive::{self, Ordering};
-use crate::shared::tail_word::{Grant, Rivals};
 use crate::shared::{event_count, lock, model_atomics, participants, tail_word};
 
 /// The log is poisoned, or this process cannot commit.
@@ -42,20 +41,7 @@ impl World {
     /// As `log::append::steps`. Returns where the record ends.
     fn append(&self, tag: u64, len: u64) -> Lsn {
         let (words, slot) = (&self.words, model_atomics::me() - 1);
-        let len_at = |start: Lsn| {
-            model_atomics::forget(tag << 16 | start.get());
-            len
-        };
-        let Ok(Grant { range, .. }) = tail_word::reserve(
-            words,
-            slot,
-            &Rivals::default(),
-            || tail_word::ready_end(words),
-            len_at,
-        ) else {
-            panic!("the log has room for all")
-        };
-        model_atomics::forget(tag << 16 | 1 << 15 | range.start.get());
+        let range = super::reserve(words, slot, tag, len);
         // One step for all: what matters is before or after a write of the block.
         self.stage[index(range.start.get())].store(tag, Ordering::Relaxed);
         for byte in &self.stage[indices(range)] {
