@@ -11,7 +11,7 @@ use super::frame::{Codec, HEADER_LEN, Header};
 use crate::Lsn;
 
 /// Bytes that a commit record takes in the log.
-pub(crate) const RECORD_LEN: u64 = (HEADER_LEN + size_of::<SealBytes>()) as u64;
+pub(crate) const RECORD_LEN: u64 = (HEADER_LEN + size_of::<RecordBytes>()) as u64;
 
 /// What was known when a batch began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct CommitRecord {
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct SealBytes {
+struct RecordBytes {
     durable: U64,
     begin: U64,
     checkpoint: U64,
@@ -35,14 +35,14 @@ struct SealBytes {
 impl CommitRecord {
     /// The frame for position `lsn`.
     pub(crate) fn to_frame(self, codec: Codec, lsn: Lsn) -> [u8; RECORD_LEN as usize] {
-        let payload = SealBytes {
+        let payload = RecordBytes {
             durable: U64::new(self.durable.get()),
             begin: U64::new(self.begin.get()),
             checkpoint: U64::new(self.checkpoint.get()),
         };
         let mut frame = [0; RECORD_LEN as usize];
         frame[HEADER_LEN..].copy_from_slice(payload.as_bytes());
-        let header = codec.seal(lsn, &frame[HEADER_LEN..]);
+        let header = codec.commit_record(lsn, &frame[HEADER_LEN..]);
         frame[..HEADER_LEN].copy_from_slice(&header.to_bytes());
         frame
     }
@@ -51,10 +51,12 @@ impl CommitRecord {
     pub(crate) fn parse(codec: Codec, lsn: Lsn, bytes: &[u8]) -> Option<CommitRecord> {
         let (head, payload) = bytes.get(..RECORD_LEN as usize)?.split_at(HEADER_LEN);
         let header = Header::from_bytes(head.try_into().ok()?);
-        if header.length as usize != size_of::<SealBytes>() || header != codec.seal(lsn, payload) {
+        if header.length as usize != size_of::<RecordBytes>()
+            || header != codec.commit_record(lsn, payload)
+        {
             return None;
         }
-        let bytes = SealBytes::read_from_bytes(payload).ok()?;
+        let bytes = RecordBytes::read_from_bytes(payload).ok()?;
         Some(CommitRecord {
             durable: Lsn::new(bytes.durable.get()),
             begin: Lsn::new(bytes.begin.get()),
@@ -68,12 +70,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seal_is_read_back_where_it_was_written_and_nowhere_else() {
+    fn a_commit_record_is_read_back_where_it_was_written_and_nowhere_else() {
         let codec = Codec::new(7);
         let (durable, begin, checkpoint) = (Lsn::new(9000), Lsn::new(4096), Lsn::new(8000));
-        let seal = CommitRecord { durable, begin, checkpoint };
-        let frame = seal.to_frame(codec, Lsn::new(9600));
-        assert_eq!(CommitRecord::parse(codec, Lsn::new(9600), &frame), Some(seal));
+        let record = CommitRecord { durable, begin, checkpoint };
+        let frame = record.to_frame(codec, Lsn::new(9600));
+        assert_eq!(CommitRecord::parse(codec, Lsn::new(9600), &frame), Some(record));
         assert_eq!(CommitRecord::parse(codec, Lsn::new(9608), &frame), None);
         for bit in 0..frame.len() * 8 {
             let mut flipped = frame;

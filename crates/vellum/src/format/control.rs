@@ -30,8 +30,8 @@ pub(crate) struct Geometry {
     pub(crate) secret: u64,
     /// The boot in which the control file was made; in another, its words mean nothing.
     pub(crate) boot_id: [u8; 16],
-    /// Whether there are seals in the log, because something was committed.
-    pub(crate) is_sealed: bool,
+    /// Whether there are commit records in the log, because something was committed.
+    pub(crate) has_commits: bool,
     /// Where the log is being truncated, or 0. Only in the geometry file.
     pub(crate) cut: u64,
     /// Whether each record has an envelope (`format::envelope`).
@@ -49,7 +49,7 @@ struct ControlHeader {
     layout: U32,
     preallocate: U32,
     fill: U32,
-    /// 1 for seals. From version 2 on, what a library must know to use the log is here too.
+    /// 1 for commit records. From version 2 on, what a library must know to use the log is here.
     marks: U32,
     segment_capacity: U64,
     secret: U64,
@@ -62,7 +62,7 @@ pub(crate) const GEOMETRY_LEN: usize = size_of::<ControlHeader>();
 
 const _: () = assert!(GEOMETRY_LEN == 72);
 
-/// In `marks`: there may be seals.
+/// In `marks`: there may be commit records.
 const COMMITTED_MARK: u32 = 1;
 /// In `marks` of version 2: records have envelopes.
 const ENVELOPE_MARK: u32 = 2;
@@ -116,7 +116,7 @@ impl Geometry {
                 segment_capacity: header.segment_capacity.get(),
                 secret: header.secret.get(),
                 boot_id: header.boot_id,
-                is_sealed: marks & COMMITTED_MARK != 0,
+                has_commits: marks & COMMITTED_MARK != 0,
                 cut: header.cut.get(),
                 has_envelope: version == MARKED_VERSION && marks & ENVELOPE_MARK != 0,
             })
@@ -136,9 +136,9 @@ impl Geometry {
     }
 
     fn marks(&self) -> u32 {
-        let sealed = if self.is_sealed { COMMITTED_MARK } else { 0 };
+        let committed = if self.has_commits { COMMITTED_MARK } else { 0 };
         let envelope = if self.has_envelope { ENVELOPE_MARK } else { 0 };
-        sealed | envelope
+        committed | envelope
     }
 
     /// Bytes that the log puts before each payload, behind the header of its frame.
@@ -206,7 +206,7 @@ mod tests {
         fill: Fill::Pwrite,
         secret: 42,
         boot_id: [3; 16],
-        is_sealed: true,
+        has_commits: true,
         cut: 9,
         has_envelope: false,
     };
@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_header_comes_back_as_it_was_written() {
-        for geometry in [GEOMETRY, WITH_ENVELOPE, Geometry { is_sealed: false, ..WITH_ENVELOPE }] {
+        for geometry in [GEOMETRY, WITH_ENVELOPE, Geometry { has_commits: false, ..WITH_ENVELOPE }]
+        {
             assert_eq!(Geometry::parse(&geometry.to_bytes()), Ok(geometry));
         }
     }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! It is part of the frame's payload: the length counts it and the check covers it. Pads, batches
-//! and seals have none; each record of a batch has one.
+//! and commit records have none; each record of a batch has one.
 
 use std::time::{Duration, SystemTime};
 

@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Batch,
     /// A record of a batch. Told from others, so that it counts only where its batch is whole.
     Member,
-    /// What was durable when a commit was sealed, for recovery (`format::commit_record`).
+    /// What was durable when a commit group ended, for recovery (`format::commit_record`).
     CommitRecord,
 }
 
@@ -48,20 +48,21 @@ pub(crate) enum Kind {
 const PAD_MARK: u32 = 0x9e37_79b9;
 const BATCH_MARK: u32 = 0x7f4a_7c15;
 const MEMBER_MARK: u32 = 0xbf58_476d;
-const SEAL_MARK: u32 = 0x94d0_49bb;
+const COMMIT_MARK: u32 = 0x94d0_49bb;
 /// XORed on top where a payload's check is by chance that of a pad or a batch: one payload in 2^31.
 const ESCAPE_MARK: u32 = 0x1656_67b1;
 /// Stands for a check of zero, which with a length of zero would look like unwritten space.
 const ZERO_CHECK: u32 = 0xffff_ffff;
 
 const HEADER_MARKS: [u32; 2] = [PAD_MARK, BATCH_MARK];
-const PAYLOAD_MARKS: [u32; 3] = [0, MEMBER_MARK, SEAL_MARK];
+const PAYLOAD_MARKS: [u32; 3] = [0, MEMBER_MARK, COMMIT_MARK];
 
 /// No two kinds come out equal, escaped or not, nor where zero is replaced.
 const _: () = {
-    let [record, member, seal] = PAYLOAD_MARKS;
+    let [record, member, commit_record] = PAYLOAD_MARKS;
     let [pad, batch] = HEADER_MARKS;
-    let differences = [record ^ member, record ^ seal, member ^ seal, pad ^ batch];
+    let differences =
+        [record ^ member, record ^ commit_record, member ^ commit_record, pad ^ batch];
     let mut at = 0;
     while at < differences.len() {
         let difference = differences[at];
@@ -175,9 +176,9 @@ impl Codec {
         self.marked(lsn, length, payload, MEMBER_MARK)
     }
 
-    /// Header of a seal.
-    pub(crate) fn seal(self, lsn: Lsn, payload: &[u8]) -> Header {
-        self.marked(lsn, payload.len() as u32, payload, SEAL_MARK)
+    /// Header of a commit record.
+    pub(crate) fn commit_record(self, lsn: Lsn, payload: &[u8]) -> Header {
+        self.marked(lsn, payload.len() as u32, payload, COMMIT_MARK)
     }
 
     #[inline(always)]
@@ -309,7 +310,9 @@ mod tests {
                 assert_eq!(CODEC.payload_len(lsn, &frame(header)[..15]), None);
                 assert_eq!(CODEC.payload_len(Lsn::new(8 * number + 8), &frame(header)), None);
             }
-            for other in [CODEC.pad(lsn, 16), CODEC.batch(lsn, 8), CODEC.seal(lsn, &payload)] {
+            for other in
+                [CODEC.pad(lsn, 16), CODEC.batch(lsn, 8), CODEC.commit_record(lsn, &payload)]
+            {
                 assert_eq!(CODEC.payload_len(lsn, &frame(other)), None);
             }
         }

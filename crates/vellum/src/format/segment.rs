@@ -185,8 +185,8 @@ pub(crate) struct SegmentTime {
 
 impl SegmentTime {
     pub(crate) fn new(secret: u64, first: Lsn, seconds: u64) -> SegmentTime {
-        let sealed = [secret, first.get(), seconds].map(U64::new);
-        let check = U32::new(checksum::crc32c(sealed.as_bytes()));
+        let checked = [secret, first.get(), seconds].map(U64::new);
+        let check = U32::new(checksum::crc32c(checked.as_bytes()));
         SegmentTime { seconds: U64::new(seconds), check }
     }
 

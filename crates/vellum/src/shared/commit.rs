@@ -16,7 +16,7 @@
 //! else is done under the lock and is right when done twice; a wake-up that was not made costs
 //! those who sleep one look at the clock.
 
-use super::lock::{self, Held, Patience, Until};
+use super::lock::{self, Held, Timeout, Until};
 use super::notice::Holding;
 use super::participants::{Liveness, Owner};
 use super::primitive::{self, AtomicU32, Ordering};
@@ -145,16 +145,16 @@ pub(crate) fn next_step(words: &CommitWords, end: Lsn, block: u64, lanes: usize)
 fn awaited(words: &CommitWords, end: Lsn, block: u64, lanes: usize) -> Option<u64> {
     // Before `grouped`: a group with this number or a later one covers what is in no group yet.
     let next = words.ends.next_group.load(Ordering::Acquire);
-    let sealed = Lsn::new(words.ends.grouped.load(Ordering::Acquire));
-    let is_sealed = end <= sealed;
-    let group = match is_sealed {
+    let grouped = Lsn::new(words.ends.grouped.load(Ordering::Acquire));
+    let is_grouped = end <= grouped;
+    let group = match is_grouped {
         true => lanes_in_use(words).map(|(_, group)| group).find(|group| group.covers(end)),
-        false => in_the_way(words, sealed, block).inspect(|_| end_on_blocks(words, next)),
+        false => in_the_way(words, grouped, block).inspect(|_| end_on_blocks(words, next)),
     };
     match group {
         Some(group) => Some(group.number),
         // Placed and in no lane: it has just been finished.
-        None if is_sealed => Some(next),
+        None if is_grouped => Some(next),
         None => (lanes_in_use(words).count() >= lanes.min(LANE_COUNT)).then_some(next),
     }
 }
@@ -179,7 +179,7 @@ impl<'a> CommitLock<'a> {
         who: &impl Liveness,
         until: Until,
     ) -> Option<CommitLock<'a>> {
-        let held = lock::acquire_within(&words.lock, me, who, Patience::from(until))?;
+        let held = lock::acquire_within(&words.lock, me, who, Timeout::from(until))?;
         Some(CommitLock::with(words, me, held))
     }
 
@@ -195,14 +195,14 @@ impl<'a> CommitLock<'a> {
     /// Where the next group starts, if it may begin now.
     pub(crate) fn next_start(&self, block: u64, lanes: usize) -> Option<Lsn> {
         let ends = &self.words.ends;
-        let sealed = Lsn::new(ends.grouped.load(Ordering::Acquire));
+        let grouped = Lsn::new(ends.grouped.load(Ordering::Acquire));
         if is_poisoned(self.words) || lanes_in_use(self.words).count() >= lanes.min(LANE_COUNT) {
             return None;
         }
-        if in_the_way(self.words, sealed, block).is_some() {
+        if in_the_way(self.words, grouped, block).is_some() {
             return None;
         }
-        Some(sealed)
+        Some(grouped)
     }
 
     /// Whether the next group should end on a block boundary, because others are on their way.

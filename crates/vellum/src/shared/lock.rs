@@ -56,11 +56,11 @@ impl Watched<'_> {
 
 /// For how long to wait for a living holder.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
-    Endless,
+pub(crate) enum Timeout {
+    Never,
     /// For the same holder only so many sleeps.
     Sleeps(u32),
-    Until(Instant),
+    At(Instant),
 }
 
 /// Until when a call may wait for others, or `None` for as long as it takes.
@@ -80,20 +80,20 @@ pub(crate) fn acquire<'a>(
 ) -> Held<'a> {
     let lock = lock.into();
     loop {
-        if let Some(held) = acquire_within(lock, me, who, Patience::Endless) {
+        if let Some(held) = acquire_within(lock, me, who, Timeout::Never) {
             return held;
         }
     }
 }
 
-/// Takes the lock, waiting for a living holder no longer than patience lasts.
+/// Takes the lock, waiting for a living holder until `timeout` ends.
 pub(crate) fn acquire_within<'a>(
     lock: impl Into<Watched<'a>>,
     me: Owner,
     who: &impl Liveness,
-    patience: Patience,
+    timeout: Timeout,
 ) -> Option<Held<'a>> {
-    match acquire_unless(lock, me, who, patience, || false) {
+    match acquire_unless(lock, me, who, timeout, || false) {
         Outcome::Held(held) => Some(held),
         Outcome::Needless | Outcome::TimedOut => None,
     }
@@ -113,7 +113,7 @@ pub(crate) fn acquire_unless<'a>(
     lock: impl Into<Watched<'a>>,
     me: Owner,
     who: &impl Liveness,
-    patience: Patience,
+    timeout: Timeout,
     is_needless: impl Fn() -> bool,
 ) -> Outcome<'a> {
     let lock = lock.into();
@@ -150,24 +150,24 @@ pub(crate) fn acquire_unless<'a>(
                 return Outcome::Held(held);
             }
         }
-        if patience.ends(sleeps) {
+        if timeout.ends(sleeps) {
             return Outcome::TimedOut;
         }
     }
 }
 
-impl From<Until> for Patience {
-    fn from(until: Until) -> Patience {
-        until.map_or(Patience::Endless, Patience::Until)
+impl From<Until> for Timeout {
+    fn from(until: Until) -> Timeout {
+        until.map_or(Timeout::Never, Timeout::At)
     }
 }
 
-impl Patience {
+impl Timeout {
     fn ends(self, sleeps: u32) -> bool {
         match self {
-            Patience::Endless => false,
-            Patience::Sleeps(most) => sleeps >= most,
-            Patience::Until(end) => Instant::now() >= end,
+            Timeout::Never => false,
+            Timeout::Sleeps(most) => sleeps >= most,
+            Timeout::At(end) => Instant::now() >= end,
         }
     }
 }
@@ -255,7 +255,7 @@ mod tests {
         let wait = || {
             let is_needless = || is_there.load(Ordering::SeqCst);
             let other = Owner::from_word(2);
-            let outcome = acquire_unless(&words, other, &Everyone, Patience::Endless, is_needless);
+            let outcome = acquire_unless(&words, other, &Everyone, Timeout::Never, is_needless);
             assert!(matches!(outcome, Outcome::Needless));
             assert_eq!(holder.load(Ordering::SeqCst), 1, "the lock was let go of");
         };

@@ -135,7 +135,7 @@ impl<'a> Trial<'a> {
         if alone_ms > self.goal_ms {
             return Ok(figures);
         }
-        figures.unlimited_ms = self.beside(None, model.wbps)?;
+        figures.unlimited_ms = self.beside_paced(None, model.wbps)?;
         if figures.unlimited_ms > self.goal_ms {
             figures.rates = self.rates(model.wbps)?;
         }
@@ -149,7 +149,7 @@ impl<'a> Trial<'a> {
         let mut tried = Vec::new();
         for parts in RATES {
             let bytes = lines::rounded(wbps / parts);
-            let p99_ms = self.beside(Some(bytes), bytes)?;
+            let p99_ms = self.beside_paced(Some(bytes), bytes)?;
             tried.push(Beside { bytes, p99_ms });
             if p99_ms <= self.goal_ms {
                 break;
@@ -159,7 +159,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Beside one that writes at `rate`, which comes to about `expected` bytes a second.
-    fn beside(&mut self, rate: Option<u64>, expected: u64) -> Result<f64> {
+    fn beside_paced(&mut self, rate: Option<u64>, expected: u64) -> Result<f64> {
         let what = match rate {
             None => "a log beside a neighbour".into(),
             Some(rate) => format!("a log beside {}", lines::rate(rate)),

@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
         }
         if self.bytes.is_empty() {
             // Empty lines without newlines: nothing to write.
-            return Append::of(core).append(&[]);
+            return Append::of(core).append_parts(&[]);
         }
         let (count, bytes) = (self.len(), &mut self.bytes);
         let append = Append::of(core);

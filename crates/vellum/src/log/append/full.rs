@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::error::FULL;
 use crate::format::text;
-use crate::log::append::steps::{Text, check_len};
+use crate::log::append::steps::Text;
 use crate::log::append::{Append, Appender};
 use crate::log::commit::Commit;
 use crate::log::keep::retention;
@@ -53,19 +53,19 @@ impl Append<'_> {
     /// Appends a record that is not a usual one, or that was refused with `error`.
     #[cold]
     fn append_unusual(self, record: &[u8], error: Option<Error>) -> Result<Lsn> {
-        let Some(error) = error else { return self.append(&[record]) };
+        let Some(error) = error else { return self.append_parts(&[record]) };
         busy::step_back_if_lost(self.core);
-        self.append_later(&[record], error)
+        self.append_refused(&[record], error)
     }
 
     /// Appends one record given in parts; on a full disk, does what this process chose.
     #[inline]
-    pub(crate) fn append(self, parts: &[&[u8]]) -> Result<Lsn> {
+    pub(crate) fn append_parts(self, parts: &[&[u8]]) -> Result<Lsn> {
         if self.core.choices.on_full == OnFull::Drop {
             return self.append_or_drop(parts);
         }
         match self.append_once(parts) {
-            Err(error) => self.append_later(parts, error),
+            Err(error) => self.append_refused(parts, error),
             answer => answer,
         }
     }
@@ -75,7 +75,7 @@ impl Append<'_> {
     pub(crate) fn append_once(self, parts: &[&[u8]]) -> Result<Lsn> {
         let core = self.core;
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        check_len(len)?;
+        self.check_record_len(len)?;
         match core.geometry.layout {
             Layout::Framed => self.append_framed(parts, len),
             Layout::Text => self.append_text(Text { parts, len, records: 1 }),
@@ -96,7 +96,7 @@ impl Append<'_> {
 
     /// What becomes of a record that was refused with `error`.
     #[cold]
-    pub(crate) fn append_later(self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
+    pub(crate) fn append_refused(self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
         if self.may_commit_first(&error) {
             return self.retry_when_full(|| self.append_once(parts));
         }
@@ -118,7 +118,7 @@ impl Append<'_> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let way = if len == 0 { Way::Open } else { words.way(len, clock::micros) };
         if way == Way::Shut {
-            check_len(len)?;
+            self.check_record_len(len)?;
             self.core.attachment()?;
             poison::check(self.core)?;
             place::check(self.core)?;
@@ -281,7 +281,7 @@ mod tests {
     fn lines_after_one_more(line: &str) -> usize {
         let dir = tempfile::tempdir().unwrap();
         let log = left_by_the_dead(&dir, line);
-        Append::of(&log).append(&[b"more\n"]).unwrap();
+        Append::of(&log).append_parts(&[b"more\n"]).unwrap();
         let words = &log.words().full;
         assert!(!words.has_untold() && words.line().is_none());
         let text = std::fs::read(log.segment_path(Lsn::new(4096))).unwrap();
@@ -306,7 +306,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = left_by_the_dead(&dir, "x\n");
         let long = vec![b'y'; 4090];
-        let at = Append::of(&log).append(&[&long]).unwrap();
+        let at = Append::of(&log).append_parts(&[&long]).unwrap();
         assert_eq!(at.get() % 4096, 0, "at the start of a segment of its own");
     }
 }

@@ -152,7 +152,7 @@ impl Appender<'_> {
             Err(_) => self.reserve_further(slot, len, is_ready)?,
         };
         let end = grant.range.end();
-        layout::look_ahead(writer, end, len, is_ready, &mut slot.later);
+        layout::look_ahead(writer, end, len, is_ready, &mut slot.after_publish);
         Ok(Placement { grant, at: Lsn::new(end.get() - len) })
     }
 
@@ -242,14 +242,15 @@ impl Appender<'_> {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&core.dir));
             }
-            slot.later.has_rotated |= layout::allocate_to(&prepare, end, len)?;
+            slot.after_publish.has_rotated |= layout::allocate_to(&prepare, end, len)?;
             let room = RoomMaker::of(&prepare).extend_to(tail, end, len, is_ready)?;
             let opened = self.open_range(slot, range);
             let (limit, starts_by) = (|| room.limit, room.starts_by);
             if let Ok(grant) = self.reserve_opened(slot, limit, starts_by, len_at) {
                 let ready = room.ready.max(grant.range.end().get());
                 words.raise_ready_end(ready);
-                slot.later.pause = slot.later.pause.max(prepare.writer.core.ready.pace.due());
+                slot.after_publish.pause =
+                    slot.after_publish.pause.max(prepare.writer.core.ready.pace.due());
                 return Ok(Some(grant));
             }
             // Unless others have reserved what was made ready.
@@ -263,9 +264,9 @@ impl Appender<'_> {
     ///
     /// What goes wrong here goes wrong again, and is reported, when the space is needed.
     #[cold]
-    pub(crate) fn prepare_ahead(self, later: &mut AfterPublish) {
-        let Some(space) = later.space.take() else { return };
-        layout::prepare_ahead(self.writer, space, later);
+    pub(crate) fn prepare_ahead(self, after: &mut AfterPublish) {
+        let Some(space) = after.space.take() else { return };
+        layout::prepare_ahead(self.writer, space, after);
     }
 
     /// Makes the first space ready where no segment is there for the next record. A log that has
@@ -277,8 +278,8 @@ impl Appender<'_> {
             return;
         }
         // A process that opens a log looks after its files itself.
-        let mut later = AfterPublish::default();
-        layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut later);
-        self.prepare_ahead(&mut later);
+        let mut after = AfterPublish::default();
+        layout::look_ahead(self.writer, tail, 0, self.writer.core.has_mapping(), &mut after);
+        self.prepare_ahead(&mut after);
     }
 }

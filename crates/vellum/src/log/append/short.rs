@@ -37,7 +37,7 @@ impl Append<'_> {
             && len <= room
             && !commit::is_poisoned(&words.commits)
             && (IS_FRAMED || !words.full.has_untold());
-        if !is_usual || place::check_sometimes(core, &mut slot.glance).is_err() {
+        if !is_usual || place::check_sometimes(core, &mut slot.place_check).is_err() {
             return None;
         }
         let rule = &words.files.rule;
@@ -50,7 +50,7 @@ impl Append<'_> {
         }
         let index = slot.index();
         if let Err(winner) = tail_word::attempt(words, index, seen, len) {
-            seen = reserve_later::<IS_FRAMED>(words, &slot, len, winner)?;
+            seen = reserve_contended::<IS_FRAMED>(words, &slot, len, winner)?;
         }
         let at = seen.tail();
         if !put_short::<IS_FRAMED>(core, &slot, at, record) {
@@ -82,7 +82,7 @@ fn fits<const IS_FRAMED: bool>(words: &Words, slot: &LocalSlot, at: Lsn, len: u6
 /// Reserves after others were faster, at the tail of what is returned. `None` where the record does
 /// not fit behind theirs.
 #[cold]
-fn reserve_later<const IS_FRAMED: bool>(
+fn reserve_contended<const IS_FRAMED: bool>(
     words: &Words,
     slot: &LocalSlot,
     len: u64,

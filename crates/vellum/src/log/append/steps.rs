@@ -61,8 +61,7 @@ impl Append<'_> {
     }
 
     /// Appends one record of `len` bytes, given in parts, behind an envelope.
-    pub(crate) fn append_in_envelope(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
-        self.check_record_len(len)?;
+    fn append_in_envelope(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         let frame_len = frame_len(len + ENVELOPE_LEN as u64);
         let is_mapped = self.is_mapped(frame_len);
         self.append_with(1, frame_len, is_mapped, |filler, at| {
@@ -120,7 +119,7 @@ impl Append<'_> {
             limits::check_size_limit(self.core)?;
         }
         let lock = layout::write_in_order(writer);
-        let reserved = match place::check_sometimes(self.core, &mut slot.glance) {
+        let reserved = match place::check_sometimes(self.core, &mut slot.place_check) {
             Ok(()) => appender.reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
         };
@@ -191,20 +190,20 @@ impl Appender<'_> {
     /// Does what `slot` has to do once its record is published: nobody waits for that.
     #[inline]
     pub(crate) fn after_publish(self, slot: &mut LocalSlot) {
-        if slot.later.is_anything() {
-            self.do_later(&mut slot.later);
+        if slot.after_publish.is_anything() {
+            self.run_after_publish(&mut slot.after_publish);
         }
     }
 
     #[cold]
-    fn do_later(self, later: &mut AfterPublish) {
-        let mut later = mem::take(later);
-        self.prepare_ahead(&mut later);
-        if later.has_rotated {
+    fn run_after_publish(self, after: &mut AfterPublish) {
+        let mut after = mem::take(after);
+        self.prepare_ahead(&mut after);
+        if after.has_rotated {
             retention::tidy(self.writer);
         }
-        if !later.pause.is_zero() {
-            thread::sleep(later.pause);
+        if !after.pause.is_zero() {
+            thread::sleep(after.pause);
         }
     }
 
@@ -245,15 +244,6 @@ impl Appender<'_> {
         }
         slot.let_go();
     }
-}
-
-/// Refuses what a frame's length field has no room for.
-pub(crate) fn check_len(len: u64) -> Result<()> {
-    if len <= PAYLOAD_LEN_MAX {
-        return Ok(());
-    }
-    let message = format!("a record of {len} bytes is too long; it may have up to 4294967295");
-    Err(Error::new(ErrorKind::RecordTooLarge, message))
 }
 
 /// Parts of a record as plain slices, without an allocation for the usual few.

@@ -152,7 +152,7 @@ impl GroupFiles<'_> {
         };
         if let Some(log) = &names.log {
             // There are commit records to be looked for from now on.
-            let geometry = Geometry { is_sealed: true, ..self.core.geometry };
+            let geometry = Geometry { has_commits: true, ..self.core.geometry };
             store_geometry(&log.geometry, &geometry).map_err(|errno| match is_own(errno) {
                 true => Fault::Own(Error::os(errno, "write", &self.core.dir.join(GEOMETRY_NAME))),
                 false => failed(errno),

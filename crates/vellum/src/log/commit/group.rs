@@ -29,10 +29,10 @@ const LONG_GROUP_BYTES: u64 = 16 << 20;
 
 /// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a group is written without a commit
 /// record at its end, because somebody does not go on.
-const RECORD_PATIENCE: u32 = 3;
+const RECORD_WAITS: u32 = 3;
 
-/// For what somebody who commits still waits.
-pub(crate) struct Patience {
+/// For what a commit still waits before it writes a group.
+pub(crate) struct GroupWait {
     /// So many more times for the writers in front of a commit record.
     left: u32,
     /// Whether there is room for a commit record.
@@ -41,9 +41,9 @@ pub(crate) struct Patience {
     until: Until,
 }
 
-impl Patience {
-    pub(crate) fn new(until: Until) -> Patience {
-        Patience { left: RECORD_PATIENCE, has_room: true, until }
+impl GroupWait {
+    pub(crate) fn new(until: Until) -> GroupWait {
+        GroupWait { left: RECORD_WAITS, has_room: true, until }
     }
 
     fn is_left(&self) -> bool {
@@ -98,7 +98,7 @@ impl Commit<'_> {
         }
         let writer = self.core.writer()?;
         words.counts.count_commit();
-        let (mut patience, mut nap) = (Patience::new(until), LOOK_FOR_THE_DEAD);
+        let (mut wait_left, mut nap) = (GroupWait::new(until), LOOK_FOR_THE_DEAD);
         loop {
             match commit::next_step(words, end, self.core.commits.block, self.core.commits.lanes())
             {
@@ -106,7 +106,7 @@ impl Commit<'_> {
                 Step::Poisoned => return Err(poison::error(self.core)),
                 _ if wait::is_over(until) => return Err(wait::commit_timed_out(self.core, end)),
                 Step::Lead => Leader::of(writer)
-                    .lead(end, &mut patience)
+                    .lead(end, &mut wait_left)
                     .inspect_err(|_| commit::pass_on(words))?,
                 Step::Replace => Leader::of(writer).finish_for_others(until)?,
                 Step::Wait(word, seen) => {
@@ -135,16 +135,16 @@ impl Commit<'_> {
         }
         let before = words.commits.set_checkpoint(lsn);
         // Later commit records carry what holds.
-        let sealed = Leader::of(writer).commit_with_record();
-        sealed.inspect_err(|_| words.commits.take_back_checkpoint(lsn, before))
+        let committed = Leader::of(writer).commit_with_record();
+        committed.inspect_err(|_| words.commits.take_back_checkpoint(lsn, before))
     }
 }
 
 impl<'a> Leader<'a> {
     /// Writes the next group if it can begin now; otherwise does what it waits for.
-    pub(crate) fn lead(self, end: Lsn, patience: &mut Patience) -> Result<()> {
+    pub(crate) fn lead(self, end: Lsn, wait_left: &mut GroupWait) -> Result<()> {
         let core = self.writer.core;
-        let (until, busy) = (patience.until, self.writer.busy());
+        let (until, busy) = (wait_left.until, self.writer.busy());
         let lock = self.writer.lock_commits(until, &busy)?;
         // Somebody else may have been faster, which is as good.
         let Some(start) = lock.next_start(core.commits.block, core.commits.lanes()) else {
@@ -155,13 +155,13 @@ impl<'a> Leader<'a> {
             drop(lock);
             return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
         }
-        let group_end = match self.end_of_group(&lock, published, end, patience)? {
+        let group_end = match self.end_of_group(&lock, published, end, wait_left)? {
             Placed::To(group_end) => group_end,
             Placed::Beyond(room_end) => {
                 drop(lock);
                 if self.extend_for_record(room_end, until).is_err() {
                     // A full disk is no reason to leave what is there unsynced.
-                    patience.has_room = false;
+                    wait_left.has_room = false;
                 }
                 return Ok(());
             }
@@ -169,10 +169,10 @@ impl<'a> Leader<'a> {
         let published = tail_word::published(core.words());
         // A group that ends before what is to be committed helps nobody who waits.
         let is_too_short = published < end;
-        if group_end > published && (is_too_short || patience.is_left()) {
+        if group_end > published && (is_too_short || wait_left.is_left()) {
             drop(lock);
             if !is_too_short {
-                patience.left = patience.left.saturating_sub(1);
+                wait_left.left = wait_left.left.saturating_sub(1);
             }
             return self.wait_for_record(end, group_end, until);
         }
@@ -200,10 +200,10 @@ impl<'a> Leader<'a> {
         lock: &CommitLock<'a>,
         published: Lsn,
         end: Lsn,
-        patience: &Patience,
+        wait_left: &GroupWait,
     ) -> Result<Placed> {
         let record_end = lock.record_end();
-        if !self.writer.core.geometry.layout.has_commit_records() || !patience.has_room {
+        if !self.writer.core.geometry.layout.has_commit_records() || !wait_left.has_room {
             return Ok(Placed::To(published));
         }
         if record_end > published || (record_end >= end && lock.is_to_come(record_end)) {
@@ -243,9 +243,9 @@ impl<'a> Leader<'a> {
             poison::check(self.writer.core)?;
             // The lock goes before anything is waited for.
             let busy = self.writer.busy();
-            let sealed = self.write_commit_record(&self.writer.lock_commits(until, &busy)?)?;
+            let placed = self.write_commit_record(&self.writer.lock_commits(until, &busy)?)?;
             drop(busy);
-            match sealed {
+            match placed {
                 Placed::To(end) => return Commit::of(self.writer.core).commit_until(end, until),
                 Placed::Beyond(end) => self.extend_for_record(end, until)?,
             }
@@ -271,7 +271,7 @@ impl<'a> Leader<'a> {
         let (left, is_stuck) = (lock.take_over(&liveness), lock.is_stuck());
         let kept = left.and_then(|group| self.kept_lock(lock, group.end));
         if is_stuck {
-            let what = "groups are sealed that nobody writes, behind what is durable";
+            let what = "groups are placed that nobody writes, behind what is durable";
             return Err(self.writer.core.nonsense(what.into()));
         }
         match left {

@@ -95,12 +95,12 @@ impl<'a> Leader<'a> {
     /// Puts a commit record at `at`, and a pad from there to `end`.
     fn fill_commit_record(self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
         let core = self.writer.core;
-        let seal = newest(core).to_frame(core.codec, at);
+        let record = newest(core).to_frame(core.codec, at);
         let pad_at = Lsn::new(at.get() + RECORD_LEN);
         let pad =
             (end > pad_at).then(|| core.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
         let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
-        filler.bytes(at, &[&seal, pad], core.has_mapping())
+        filler.bytes(at, &[&record, pad], core.has_mapping())
     }
 
     /// Makes space ready up to `end`, where a commit record is to stand.

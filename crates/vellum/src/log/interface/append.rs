@@ -56,7 +56,7 @@ impl Log {
     ///
     /// As for [`append`](Log::append). More than eight parts cost an allocation.
     pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
-        append::with_slices(parts, |parts| Append::of(&self.core).append(parts))
+        append::with_slices(parts, |parts| Append::of(&self.core).append_parts(parts))
     }
 
     /// Appends one record and commits it; returns its position.

@@ -49,11 +49,11 @@ pub(crate) fn look_ahead(
     end: Lsn,
     len: u64,
     is_ready: bool,
-    later: &mut AfterPublish,
+    after: &mut AfterPublish,
 ) {
     let is_held = || writer.core.words().prepare.is_held();
     if end > calm_end(writer, len, is_ready) && !is_held() {
-        later.space = Some(Space { end, len, is_ready });
+        after.space = Some(Space { end, len, is_ready });
     }
 }
 
@@ -67,10 +67,10 @@ pub(crate) fn calm_end(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
 }
 
 /// Prepares what was noted.
-pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, later: &mut AfterPublish) {
+pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, after: &mut AfterPublish) {
     match writer.core.geometry.layout {
-        Layout::Framed => FrameWriter::of(writer).prepare_next(space, later),
-        Layout::Text => TextWriter::of(writer).prepare_text(space, later),
+        Layout::Framed => FrameWriter::of(writer).prepare_next(space, after),
+        Layout::Text => TextWriter::of(writer).prepare_text(space, after),
     }
 }
 

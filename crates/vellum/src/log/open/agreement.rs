@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use crate::format::segment::path;
-use crate::log::layout::framed::frames::{self, Found, end_of_reserved};
+use crate::log::layout::framed::frames::{self, Scan, end_of_reserved};
 use crate::log::layout::framed::recover;
 use crate::log::read::files::open_file;
 use crate::log::read::window::Window;
@@ -66,7 +66,7 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Res
 fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let mut window = Window::new(Arc::clone(core));
     match frames::look_whole(core, &mut window, lsn, limit) {
-        Ok(found) => Ok(matches!(found, Found::Frame { .. })),
+        Ok(found) => Ok(matches!(found, Scan::Frame { .. })),
         Err(error) if error.kind() == ErrorKind::Io => Err(error),
         Err(_) => Ok(false),
     }

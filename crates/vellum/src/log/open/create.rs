@@ -237,7 +237,7 @@ fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) ->
         segment_capacity: capacity.unwrap_or_else(|| knowledge::segment_capacity_bytes(fill)),
         preallocate,
         fill,
-        is_sealed: fill == Fill::Staged,
+        has_commits: fill == Fill::Staged,
         cut: 0,
         has_envelope: options.envelope.unwrap_or_default(),
         secret: sys::process::random_u64(),

@@ -302,14 +302,14 @@ fn take_up_again(
         _ => Vec::new(),
     };
     // What was noted later than the header of the control file, if the file is there.
-    let noted = stored_geometry(dir).unwrap_or(Geometry { is_sealed: true, ..core.geometry });
+    let noted = stored_geometry(dir).unwrap_or(Geometry { has_commits: true, ..core.geometry });
     let geometry = Geometry { boot_id: this_boot()?, ..noted };
     let epoch = epoch_of(identity.identity.as_ref());
     let evidence = Evidence { loss: Loss::Power, epoch, reserved: &reserved };
     let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
     if lost.is_poisoned {
-        // After a failed sync. What a staged log has sealed had been written directly.
-        let from = if geometry.is_staged() { positions.found.durable } else { positions.begin };
+        // After a failed sync. What a staged log has committed had been written directly.
+        let from = if geometry.is_staged() { positions.recovered.durable } else { positions.begin };
         rewrite::records(dir, &geometry, from, positions.tail)?;
     }
     // All of it counts as durable from now on, and may have been copied here a moment ago.

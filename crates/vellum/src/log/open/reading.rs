@@ -164,7 +164,7 @@ fn worked_out(
     // A process that may change nothing has synced nothing: only a commit record vouches for what
     // was durable.
     let durable = match geometry.layout.has_commit_records() {
-        true => found.found.durable,
+        true => found.recovered.durable,
         false => found.begin,
     };
     Positions { durable, ..found }.store(region.words());

@@ -19,7 +19,7 @@ use crate::log::open::enter;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
 use crate::log::state::names::LOCK_NAME;
-use crate::log::state::place::{self, Found};
+use crate::log::state::place::{self, FileMatch};
 use crate::log::state::watch::Files;
 use crate::options::policy::PolicyUpdate;
 use crate::sys::clock;
@@ -35,7 +35,8 @@ const NAME_LEN_MAX: usize = 255;
 
 /// Whether the directory is at its path, and `lock` is gone.
 fn is_half_removed(core: &Core) -> bool {
-    let is_gone = |files: Files| place::found(core, LOCK_NAME, files.lock) == Found::Nothing;
+    let is_gone =
+        |files: Files| place::file_match(core, LOCK_NAME, files.lock) == FileMatch::Missing;
     core.watch.files.is_some_and(is_gone) && core.dir.is_at_path()
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::format::frame::Kind;
 use crate::format::identity::Meaning;
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::reader::{Reader, not_a_start, truncated};
 use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
@@ -27,7 +27,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Whether the record that was to be at the position is not there: there is a pad or a seal, or
+    /// Whether no record of the user is at the position: there is a pad or a commit record, or
     /// the text of a closed segment has ended before.
     fn has_lost(&mut self, meaning: Meaning) -> Result<bool> {
         let (core, lsn, end) = (&self.core, self.position, ReadLimit::of(&self.core).end);
@@ -79,6 +79,6 @@ impl Reader {
 /// Whether a frame starts at `lsn` in which the caller's bytes are.
 fn starts_payload(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let found = frames::look(core, window, lsn, limit)?;
-    let is_skipped = matches!(found, Found::Frame { kind: Kind::Pad | Kind::CommitRecord, .. });
+    let is_skipped = matches!(found, Scan::Frame { kind: Kind::Pad | Kind::CommitRecord, .. });
     Ok(!is_skipped)
 }

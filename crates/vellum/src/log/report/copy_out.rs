@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::append::Append;
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::text::recover::text_runs;
 use crate::log::open::parts::open_directory;
 use crate::log::read::files::open_file;
@@ -101,7 +101,7 @@ impl Saver {
         let mut lsn = from.max(first);
         while lsn < end {
             match frames::look(&self.source, &mut window, lsn, limit) {
-                Ok(Found::Frame { kind, payload_len, next }) => {
+                Ok(Scan::Frame { kind, payload_len, next }) => {
                     if matches!(kind, Kind::Record | Kind::Member) {
                         let len = HEADER_LEN as u64 + payload_len;
                         let frame = window.fetch(lsn, len, next)?;
@@ -113,10 +113,10 @@ impl Saver {
                     }
                     lsn = next;
                 }
-                Ok(Found::Unwritten) if is_empty_from(&self.source, lsn, end)? => return Ok(end),
+                Ok(Scan::Unwritten) if is_empty_from(&self.source, lsn, end)? => return Ok(end),
                 found => {
                     let reason = match &found {
-                        Ok(Found::Invalid(reason)) => (*reason).to_string(),
+                        Ok(Scan::Invalid(reason)) => (*reason).to_string(),
                         Ok(_) => "nothing was written here".to_string(),
                         Err(error) => error.to_string(),
                     };
@@ -143,7 +143,7 @@ impl Saver {
         }
         let mut window = Window::new(Arc::clone(&self.source));
         let limit = core.segment_end(end);
-        Ok(matches!(frames::look(core, &mut window, end, limit)?, Found::Frame { .. }))
+        Ok(matches!(frames::look(core, &mut window, end, limit)?, Scan::Frame { .. }))
     }
 
     /// Saves the lines of the text segment at `first`.

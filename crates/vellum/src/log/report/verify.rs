@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::format::frame::Kind;
 use crate::format::segment::SegmentHeader;
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::files;
 use crate::log::read::reader::Reader;
 use crate::log::read::window::Window;
@@ -129,13 +129,13 @@ fn walk_frames(core: &Arc<Core>, read_limit: &ReadLimit, report: &mut VerifyRepo
             window.forget();
         }
         match frames::look(core, &mut window, lsn, report.end) {
-            Ok(Found::Frame { kind, payload_len, next }) => {
+            Ok(Scan::Frame { kind, payload_len, next }) => {
                 let len = payload_len.saturating_sub(core.geometry.envelope_len() as u64);
                 count(report, kind, len, next.get() - lsn.get());
                 lsn = next;
             }
-            Ok(Found::Unwritten) => lsn = resume(core, report, lsn, "nothing was written here")?,
-            Ok(Found::Invalid(reason)) => lsn = resume(core, report, lsn, reason)?,
+            Ok(Scan::Unwritten) => lsn = resume(core, report, lsn, "nothing was written here")?,
+            Ok(Scan::Invalid(reason)) => lsn = resume(core, report, lsn, reason)?,
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 // A missing segment, already reported.
                 lsn = Lsn::new(core.segment_of(lsn).get() + core.capacity());

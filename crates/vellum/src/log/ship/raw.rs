@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Header, Kind, frame_len};
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::framed::starts;
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
@@ -133,15 +133,15 @@ impl Raw {
     fn verify_next(&mut self, durable: Lsn) -> Result<()> {
         let lsn = self.verified;
         match self.look(lsn, durable)? {
-            Found::Frame { kind, payload_len, next } => {
+            Scan::Frame { kind, payload_len, next } => {
                 if kind == Kind::Batch {
                     self.batch_end = Lsn::new(next.get() + payload_len);
                 }
                 self.verified = next;
                 Ok(())
             }
-            Found::Unwritten => Err(self.damage(lsn, "nothing was written here")),
-            Found::Invalid(reason) => Err(self.damage(lsn, reason)),
+            Scan::Unwritten => Err(self.damage(lsn, "nothing was written here")),
+            Scan::Invalid(reason) => Err(self.damage(lsn, reason)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Raw {
     fn go_to(&mut self, from: Lsn, durable: Lsn) -> Result<()> {
         self.window.forget();
         (self.verified, self.batch_end) = (from, Lsn::ZERO);
-        if from >= durable || matches!(self.look(from, durable)?, Found::Frame { .. }) {
+        if from >= durable || matches!(self.look(from, durable)?, Scan::Frame { .. }) {
             return Ok(());
         }
         self.verified = starts::start_before(&self.core, &mut self.window, from)?;
@@ -160,9 +160,9 @@ impl Raw {
     }
 
     /// What is at `lsn`; a long record does not have to fit into memory.
-    fn look(&mut self, lsn: Lsn, limit: Lsn) -> Result<Found> {
+    fn look(&mut self, lsn: Lsn, limit: Lsn) -> Result<Scan> {
         let head = self.window.fetch(lsn, HEADER_LEN as u64, limit)?;
-        let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else { return Ok(Found::Unwritten) };
+        let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else { return Ok(Scan::Unwritten) };
         let header = Header::from_bytes(head);
         let is_long = u64::from(header.length) > LONG
             && lsn.get() + header.frame_len() <= limit.get()
@@ -173,7 +173,7 @@ impl Raw {
         }
     }
 
-    fn look_at_long(&mut self, lsn: Lsn, header: Header, limit: Lsn) -> Result<Found> {
+    fn look_at_long(&mut self, lsn: Lsn, header: Header, limit: Lsn) -> Result<Scan> {
         let payload_len = u64::from(header.length);
         let mut check = self.core.codec.check(lsn, header.length);
         let mut done = 0;
@@ -181,17 +181,16 @@ impl Raw {
             let at = Lsn::new(lsn.get() + HEADER_LEN as u64 + done);
             let bytes = self.window.fetch(at, STEP.min(payload_len - done), limit)?;
             if bytes.is_empty() {
-                return Ok(Found::Invalid("the file ends in the middle of the record"));
+                return Ok(Scan::Invalid("the file ends in the middle of the record"));
             }
             check.update(bytes);
             done += bytes.len() as u64;
         }
         let next = Lsn::new(lsn.get() + frame_len(payload_len));
-        Ok(check
-            .kind(header)
-            .map_or(Found::Invalid("the record does not match its checksum"), |kind| {
-                Found::Frame { kind, payload_len, next }
-            }))
+        Ok(check.kind(header).map_or(
+            Scan::Invalid("the record does not match its checksum"),
+            |kind| Scan::Frame { kind, payload_len, next },
+        ))
     }
 
     fn text(&mut self, from: Lsn, buf: &mut [u8], durable: Lsn) -> Result<Piece> {

@@ -36,7 +36,7 @@ impl LogShape {
                            once for writing";
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
         };
-        let geometry = Geometry { boot_id: [0; 16], is_sealed: true, cut: 0, ..core.geometry };
+        let geometry = Geometry { boot_id: [0; 16], has_commits: true, cut: 0, ..core.geometry };
         let stable_end = commit::durable(&core.words().commits);
         Ok(LogShape { geometry, policy: policy::of(core), identity, stable_end })
     }

@@ -22,7 +22,7 @@ use crate::error::OsResult;
 use crate::log::state::gate::Gate;
 use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
-use crate::log::state::watch::Glance;
+use crate::log::state::watch::CheckInterval;
 use crate::segment::file::{Segment, UsedStage};
 use crate::segment::kept::KeptFiles;
 use crate::shared::exclusive::{Seats, Taken};
@@ -96,9 +96,9 @@ pub(crate) struct LocalSlot {
     pub(crate) opened: (Lsn, Lsn),
     /// The others that append, as far as it has met them.
     pub(crate) rivals: Rivals,
-    /// How soon the next look is due whether the log is at its path.
-    pub(crate) glance: Glance,
-    pub(crate) later: AfterPublish,
+    /// When to check again whether the log is at its path.
+    pub(crate) place_check: CheckInterval,
+    pub(crate) after_publish: AfterPublish,
 }
 
 /// What a writer has to do once its record is published.

@@ -22,7 +22,7 @@ use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
-use crate::log::state::positions::{Found, Positions};
+use crate::log::state::positions::{Positions, Recovered};
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir, clock};
@@ -171,7 +171,7 @@ pub(crate) fn fork_step() -> u64 {
 }
 
 fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {
-    let Found { durable, cut_bytes, padded_bytes, from } = positions.found;
+    let Recovered { durable, cut_bytes, padded_bytes, from } = positions.recovered;
     let (end, from) = (positions.tail, from.min(positions.tail));
     let time = clock::time_of(clock::seconds());
     Recovery { end, durable, cut_bytes, padded_bytes, from, reason, time }
@@ -188,8 +188,8 @@ fn store_first(dir: &Dir, geometry: &Geometry, identity: &Identity) -> Result<()
     let store = || {
         let was_gone = sys::file::len(&fd)? == 0;
         if was_gone {
-            // Whether there are seals was noted in it alone.
-            store_geometry(&fd, &Geometry { is_sealed: true, ..*geometry })?;
+            // Whether there are commit records was noted in it alone.
+            store_geometry(&fd, &Geometry { has_commits: true, ..*geometry })?;
         }
         sys::file::write_all_at(&fd, &identity.to_bytes(), IDENTITY_OFFSET as u64)?;
         Ok(was_gone)

@@ -18,16 +18,16 @@ const SUFFIX: &str = ".d";
 
 /// The directory of the log that `path` names; `makes_link` says that a new one is to have a link.
 pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
-    let Some(beside) = beside(path) else { return path.to_path_buf() };
+    let Some(target) = target_of_link(path) else { return path.to_path_buf() };
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => match linked(path) {
             Some(directory) => directory,
             None if fs::metadata(path).is_ok() => path.to_path_buf(),
-            None if makes_link || holds_log(&beside) => beside,
+            None if makes_link || holds_log(&target) => target,
             None => path.to_path_buf(),
         },
         Ok(_) => path.to_path_buf(),
-        Err(_) if makes_link || holds_log(&beside) => beside,
+        Err(_) if makes_link || holds_log(&target) => target,
         Err(_) => path.to_path_buf(),
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn link(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Where the log of a link at `path` is. A path that ends with `/` is that of a directory.
-fn beside(path: &Path) -> Option<PathBuf> {
+fn target_of_link(path: &Path) -> Option<PathBuf> {
     let mut name = path.file_name()?.to_os_string();
     name.push(SUFFIX);
     (!path.as_os_str().as_bytes().ends_with(b"/")).then(|| path.with_file_name(name))

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::log::state::core::{Core, kept_files};
 use crate::log::state::named;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
-use crate::log::state::watch::Glance;
+use crate::log::state::watch::CheckInterval;
 use crate::sys::clock;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Result};
@@ -36,10 +36,10 @@ const NEVER: u64 = u64::MAX;
 
 /// What has the name of a file that was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FileMatch {
     Same,
     Other,
-    Nothing,
+    Missing,
 }
 
 /// Refuses to append to a log that is not at its path any more; looks once a second.
@@ -52,23 +52,23 @@ pub(crate) fn check(core: &Core) -> Result<()> {
     }
 }
 
-/// As [`check`] for who appends often: after several looks in the same
-/// second up to [`LEFT_OUT_MAX`] appends go by without one.
+/// As [`check`], for a thread that appends often: after several checks in the same second up to
+/// [`LEFT_OUT_MAX`] appends go by without one.
 #[inline]
-pub(crate) fn check_sometimes(core: &Core, glance: &mut Glance) -> Result<()> {
-    if glance.left > 0 {
-        glance.left -= 1;
+pub(crate) fn check_sometimes(core: &Core, interval: &mut CheckInterval) -> Result<()> {
+    if interval.left > 0 {
+        interval.left -= 1;
         return Ok(());
     }
-    check_now(core, glance)
+    check_and_adapt(core, interval)
 }
 
 #[inline(never)]
-fn check_now(core: &Core, glance: &mut Glance) -> Result<()> {
+fn check_and_adapt(core: &Core, interval: &mut CheckInterval) -> Result<()> {
     let now = clock::uptime();
     let is_same_second = core.watch.checked_at.load(Ordering::Relaxed) == now;
-    glance.step = if is_same_second { (2 * glance.step + 1).min(LEFT_OUT_MAX) } else { 0 };
-    glance.left = glance.step;
+    interval.step = if is_same_second { (2 * interval.step + 1).min(LEFT_OUT_MAX) } else { 0 };
+    interval.left = interval.step;
     if is_same_second { Ok(()) } else { look(core, now) }
 }
 
@@ -128,17 +128,17 @@ pub(crate) fn explain(core: &Core, error: Error) -> Error {
 /// moved.
 pub(crate) fn has_own_files(core: &Core) -> bool {
     let Some(files) = core.watch.files else { return true };
-    found(core, LOCK_NAME, files.lock) == Found::Same
-        && found(core, CONTROL_NAME, files.control) != Found::Other
+    file_match(core, LOCK_NAME, files.lock) == FileMatch::Same
+        && file_match(core, CONTROL_NAME, files.control) != FileMatch::Other
 }
 
 /// What has the name of the file that was `known`; what cannot be looked at is taken to be it.
-pub(crate) fn found(core: &Core, name: &str, known: (u64, u64)) -> Found {
+pub(crate) fn file_match(core: &Core, name: &str, known: (u64, u64)) -> FileMatch {
     match core.dir.stat(&core.dir.join(name)) {
-        Ok(found) if (found.st_dev, found.st_ino) == known => Found::Same,
-        Ok(_) if has_steady_inodes(core) => Found::Other,
-        Err(Errno::NOENT) => Found::Nothing,
-        Ok(_) | Err(_) => Found::Same,
+        Ok(found) if (found.st_dev, found.st_ino) == known => FileMatch::Same,
+        Ok(_) if has_steady_inodes(core) => FileMatch::Other,
+        Err(Errno::NOENT) => FileMatch::Missing,
+        Ok(_) | Err(_) => FileMatch::Same,
     }
 }
 

@@ -17,12 +17,12 @@ pub(crate) struct Positions {
     pub(crate) staged_from: Lsn,
     pub(crate) allocated_end: Lsn,
     pub(crate) checkpoint: Lsn,
-    pub(crate) found: Found,
+    pub(crate) recovered: Recovered,
 }
 
 /// What finding the end of a log has changed, or would.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct Recovered {
     /// As in `Recovery`.
     pub(crate) durable: Lsn,
     pub(crate) cut_bytes: u64,
@@ -41,7 +41,7 @@ impl Positions {
             staged_from: start,
             allocated_end: start,
             checkpoint: Lsn::ZERO,
-            found: Found { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
+            recovered: Recovered { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
         }
     }
 

@@ -63,10 +63,10 @@ impl Watch {
     }
 }
 
-/// Looks at a clock that some appends leave out: it costs a tenth of a short one.
+/// How many appends go by between two checks: reading the clock costs a tenth of a short append.
 #[derive(Debug, Default)]
-pub(crate) struct Glance {
-    /// Appends that go by before the next look.
+pub(crate) struct CheckInterval {
+    /// Appends that go by before the next check.
     pub(crate) left: u8,
     /// How many went by before the last one.
     pub(crate) step: u8,

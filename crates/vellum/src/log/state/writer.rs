@@ -17,7 +17,7 @@ use crate::log::state::core::Core;
 use crate::log::state::holds::{self, HoldKind};
 use crate::log::state::wait;
 use crate::shared::commit::CommitLock;
-use crate::shared::lock::{self, Held, Outcome, Patience, Until};
+use crate::shared::lock::{self, Held, Outcome, Timeout, Until};
 use crate::shared::participants::LockLiveness;
 use crate::sys::clock;
 
@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn hold_until(self, what: HoldKind, until: Until, _: &Busy<'_>) -> Result<Held<'a>> {
         let lock = holds::lock_of(self.core, what).expect("a kind of lock");
         let (me, liveness) = (self.attachment.me(), self.liveness());
-        let held = lock::acquire_within(lock, me, &liveness, Patience::from(until));
+        let held = lock::acquire_within(lock, me, &liveness, Timeout::from(until));
         let held =
             held.ok_or_else(|| wait::timed_out(self.core, holds::of_lock(self.core, what)))?;
         self.core.check_region().map(|()| held)
@@ -100,8 +100,8 @@ impl<'a> Writer<'a> {
     ) -> Result<Option<Prepare<'a>>> {
         let core = self.core;
         let (me, liveness, busy) = (self.attachment.me(), self.liveness(), self.busy());
-        let (lock, patience) = (&core.words().prepare, Patience::from(wait::deadline(core)));
-        let outcome = lock::acquire_unless(lock, me, &liveness, patience, is_ready);
+        let (lock, timeout) = (&core.words().prepare, Timeout::from(wait::deadline(core)));
+        let outcome = lock::acquire_unless(lock, me, &liveness, timeout, is_ready);
         core.check_region()?;
         match outcome {
             Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held), busy })),

@@ -81,13 +81,13 @@ impl World {
     /// What is true at every moment.
     fn check(&self, seen: &Cell<(u64, u64, bool)>) {
         let CommitWords { ends, poison, .. } = &self.words.commits;
-        let (durable, sealed) = (ends.durable.peek(), ends.grouped.peek());
+        let (durable, grouped) = (ends.durable.peek(), ends.grouped.peek());
         let is_poisoned = poison.errno.peek() != 0;
-        let (durable_before, sealed_before, was_poisoned) =
-            seen.replace((durable, sealed, is_poisoned));
-        assert!(durable >= durable_before && sealed >= sealed_before, "a position went back");
+        let (durable_before, grouped_before, was_poisoned) =
+            seen.replace((durable, grouped, is_poisoned));
+        assert!(durable >= durable_before && grouped >= grouped_before, "a position went back");
         assert!(!was_poisoned || durable == durable_before, "promised after a failure");
-        assert!(durable <= sealed, "what is durable was sealed before");
+        assert!(durable <= grouped, "what is durable was grouped before");
         self.check_device(BEGIN, durable);
         let mut groups = [None; LANE_COUNT];
         for (lane, group) in self.words.commits.lanes.iter().zip(&mut groups) {

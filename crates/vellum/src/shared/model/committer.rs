@@ -141,8 +141,8 @@ impl World {
         let words = &self.words;
         model_atomics::forget(model_atomics::mix(label, 3));
         let (rings, _) = event_count::prepare_wait(&words.event_count);
-        let sealed = words.commits.ends.grouped.load(Ordering::Acquire);
-        if sealed >= end.get() || tail_word::published(words).get() > sealed {
+        let grouped = words.commits.ends.grouped.load(Ordering::Acquire);
+        if grouped >= end.get() || tail_word::published(words).get() > grouped {
             return;
         }
         model_atomics::forget(model_atomics::mix(label, u64::from(rings) << 8 | 4));

@@ -200,7 +200,7 @@ fn what_a_commit_promises_is_on_the_device_however_often_it_is_preempted() {
 
 #[test]
 fn who_raises_durable_over_the_group_of_another_has_what_that_one_wrote() {
-    explore("commit: 2 write the groups that they have sealed", Some(2), || {
+    explore("commit: 2 write the groups that they have placed", Some(2), || {
         let world = World::begin(2 * BLOCK, 2, Fault::None);
         let lock = CommitLock::new(&world.words, owner(0), &world.kernel);
         let [start_at, middle, end] = [0, 1, 2].map(|block| Lsn::new(BEGIN + block * BLOCK));

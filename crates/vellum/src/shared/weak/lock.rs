@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::{
     Everyone, Kernel, Place, explore, for_each_death, join, make_watched_lock, owner, start,
 };
-use crate::shared::lock::{self, Outcome, Patience};
+use crate::shared::lock::{self, Outcome, Timeout};
 use crate::shared::primitive::AtomicU32;
 use crate::shared::words::{Alone, WatchedLockWords};
 
@@ -60,7 +60,7 @@ fn who_finds_the_work_done_sees_it() {
         let waiter = start(&world, |world: &World| {
             let is_done = || world.is_done.load(Ordering::Acquire) != 0;
             let me = owner(2);
-            match lock::acquire_unless(&world.lock, me, &Everyone, Patience::Endless, is_done) {
+            match lock::acquire_unless(&world.lock, me, &Everyone, Timeout::Never, is_done) {
                 Outcome::Held(_held) => world.work.write(),
                 Outcome::Needless => world.work.read(),
                 Outcome::TimedOut => unreachable!("it waits as long as it takes"),

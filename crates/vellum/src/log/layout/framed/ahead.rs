@@ -33,7 +33,7 @@ impl FrameWriter<'_> {
     }
 
     /// Prepares what was noted.
-    pub(crate) fn prepare_next(self, space: Space, later: &mut AfterPublish) {
+    pub(crate) fn prepare_next(self, space: Space, after: &mut AfterPublish) {
         let core = self.writer.core;
         let Space { end, len, is_ready } = space;
         let (ahead, is_ready) = (self.ahead(len), self.wants_zeros(is_ready));
@@ -68,8 +68,8 @@ impl FrameWriter<'_> {
             // A full disk is not asked again for every record.
             self.writer.attachment.back_off(Lsn::new(tail.get() + core.ready.prefault_bytes / 8));
         }
-        later.has_rotated |= words.allocated_end() > allocated;
-        later.pause = later.pause.max(core.ready.pace.due());
+        after.has_rotated |= words.allocated_end() > allocated;
+        after.pause = after.pause.max(core.ready.pace.due());
     }
 
     /// Gets on with the next segment for those who append: it is there when half of the one before

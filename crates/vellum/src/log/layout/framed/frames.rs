@@ -11,7 +11,7 @@ use crate::{ErrorKind, Lsn, Result};
 
 /// What stands at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Scan {
     /// A whole frame; `next` is where the following one stands. A batch is stepped into. An
     /// envelope is part of the payload.
     Frame { kind: Kind, payload_len: u64, next: Lsn },
@@ -22,56 +22,56 @@ pub(crate) enum Found {
 }
 
 /// Looks at the frame at `lsn`, which must end by `limit`. The payload is then in the window.
-pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Found> {
+pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
     let head = window.fetch(lsn, HEADER_LEN as u64, limit)?;
     let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else {
-        return Ok(Found::Unwritten);
+        return Ok(Scan::Unwritten);
     };
     let header = Header::from_bytes(head);
     if header.is_unwritten() {
-        return Ok(Found::Unwritten);
+        return Ok(Scan::Unwritten);
     }
     let payload_len = u64::from(header.length);
     if lsn.get() + header.frame_len() > limit.get() {
-        return Ok(Found::Invalid("the frame reaches beyond the end of the log"));
+        return Ok(Scan::Invalid("the frame reaches beyond the end of the log"));
     }
     let mut kind = core.codec.kind_by_header(lsn, header);
     if kind.is_none() {
         let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, limit)?;
         let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len)
         else {
-            return Ok(Found::Invalid("the file ends in the middle of the record"));
+            return Ok(Scan::Invalid("the file ends in the middle of the record"));
         };
         kind = core.codec.kind_by_payload(lsn, header, payload);
     }
     let Some(kind) = kind else {
-        return Ok(Found::Invalid("the record does not match its checksum"));
+        return Ok(Scan::Invalid("the record does not match its checksum"));
     };
     let is_record = matches!(kind, Kind::Record | Kind::Member);
     if is_record && payload_len < core.geometry.envelope_len() as u64 {
-        return Ok(Found::Invalid("the record is shorter than its envelope"));
+        return Ok(Scan::Invalid("the record is shorter than its envelope"));
     }
     let step = if kind == Kind::Batch { HEADER_LEN as u64 } else { frame_len(payload_len) };
-    Ok(Found::Frame { kind, payload_len, next: Lsn::new(lsn.get() + step) })
+    Ok(Scan::Frame { kind, payload_len, next: Lsn::new(lsn.get() + step) })
 }
 
 /// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
 /// and its records count only inside of it. Used where there are no shared words.
-pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Found> {
+pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
     match look(core, window, lsn, limit)? {
-        Found::Frame { kind: Kind::Member, .. } => {
-            Ok(Found::Invalid("the record belongs to a batch whose start is missing"))
+        Scan::Frame { kind: Kind::Member, .. } => {
+            Ok(Scan::Invalid("the record belongs to a batch whose start is missing"))
         }
-        Found::Frame { kind: Kind::Batch, payload_len, next } => {
+        Scan::Frame { kind: Kind::Batch, payload_len, next } => {
             let end = Lsn::new(next.get() + payload_len);
             let mut member = next;
             while member < end {
                 match look(core, window, member, end)? {
-                    Found::Frame { kind: Kind::Member, next, .. } => member = next,
-                    _ => return Ok(Found::Invalid("the batch is not whole")),
+                    Scan::Frame { kind: Kind::Member, next, .. } => member = next,
+                    _ => return Ok(Scan::Invalid("the batch is not whole")),
                 }
             }
-            Ok(Found::Frame { kind: Kind::Batch, payload_len, next: end })
+            Ok(Scan::Frame { kind: Kind::Batch, payload_len, next: end })
         }
         found => Ok(found),
     }
@@ -91,7 +91,7 @@ pub(crate) fn end_of_row(
         let next = match end_of_reserved(reserved, lsn) {
             Some(end) => end,
             None => match look_whole(core, window, lsn, limit)? {
-                Found::Frame { next, .. } => next,
+                Scan::Frame { next, .. } => next,
                 _ => break,
             },
         };
@@ -212,7 +212,7 @@ pub(crate) fn find_next_before(
             budget = budget.saturating_sub(len);
         }
         match look_whole(core, &mut payloads, at, limit) {
-            Ok(Found::Frame { .. }) => return Ok(Some(at)),
+            Ok(Scan::Frame { .. }) => return Ok(Some(at)),
             Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
             _ => {}
         }

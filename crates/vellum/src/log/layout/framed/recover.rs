@@ -18,13 +18,13 @@ use crate::error::OsResult;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::frame::{ALIGNMENT, Kind};
 use crate::format::segment::{HEADER_LEN, path};
-use crate::log::layout::framed::frames::{self, Found, Zeros};
+use crate::log::layout::framed::frames::{self, Scan, Zeros};
 use crate::log::layout::framed::staged;
 use crate::log::open::zero_tail;
 use crate::log::read::window::Window;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
-use crate::log::state::positions::{Access, Evidence, Found as Changed, Loss, Positions};
+use crate::log::state::positions::{Access, Evidence, Loss, Positions, Recovered};
 use crate::log::state::segments;
 use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -41,8 +41,8 @@ pub(crate) fn find_end(
 ) -> Result<Positions> {
     let Evidence { loss, reserved, .. } = evidence;
     let mut zeros = Zeros::default();
-    let seal = newest_seal(core, &mut zeros, firsts, Lsn::MAX)?;
-    let noted = noted_begin(core, firsts)?.max(seal.begin);
+    let record = newest_record(core, &mut zeros, firsts, Lsn::MAX)?;
+    let noted = noted_begin(core, firsts)?.max(record.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
     segments::check_contiguous(core, &firsts)?;
@@ -52,7 +52,7 @@ pub(crate) fn find_end(
         core.open_to_read(core.segment_of(noted))?;
     }
     let begin = noted.max(oldest);
-    let durable = seal.durable.max(begin);
+    let durable = record.durable.max(begin);
     let limit = core.segment_end(newest);
     if begin > limit {
         return Err(begins_beyond(core, oldest, begin, limit));
@@ -87,13 +87,13 @@ pub(crate) fn find_end(
             }
         }
     }
-    let found = Changed { durable, cut_bytes, padded_bytes, from };
+    let recovered = Recovered { durable, cut_bytes, padded_bytes, from };
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
-    let checkpoint = checkpoint_before(core, &mut zeros, &firsts, (seal, end))?;
+    let checkpoint = checkpoint_before(core, &mut zeros, &firsts, (record, end))?;
     let staged_from = if access == Access::Change { end } else { end_in_segments };
-    Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, found })
+    Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, recovered })
 }
 
 /// The checkpoint of the newest commit record; where that has arrived without what lies in front of
@@ -102,20 +102,25 @@ fn checkpoint_before(
     core: &Core,
     zeros: &mut Zeros,
     firsts: &[Lsn],
-    (seal, end): (CommitRecord, Lsn),
+    (record, end): (CommitRecord, Lsn),
 ) -> Result<Lsn> {
-    let is_there = seal.checkpoint < end;
-    let seal = if is_there { seal } else { newest_seal(core, zeros, firsts, end)? };
-    Ok(seal.checkpoint)
+    let is_there = record.checkpoint < end;
+    let record = if is_there { record } else { newest_record(core, zeros, firsts, end)? };
+    Ok(record.checkpoint)
 }
 
 /// The commit record that knows of most, in the newest segment that has any. Of those alone whose
 /// segment begins and whose checkpoint lies before `limit`.
-fn newest_seal(core: &Core, zeros: &mut Zeros, firsts: &[Lsn], limit: Lsn) -> Result<CommitRecord> {
-    let firsts = if core.geometry.is_sealed { firsts } else { &[] };
+fn newest_record(
+    core: &Core,
+    zeros: &mut Zeros,
+    firsts: &[Lsn],
+    limit: Lsn,
+) -> Result<CommitRecord> {
+    let firsts = if core.geometry.has_commits { firsts } else { &[] };
     for first in firsts.iter().rev().filter(|first| **first < limit) {
-        if let Some(seal) = last_seal(core, *first, zeros.after(core, *first), limit)? {
-            return Ok(seal);
+        if let Some(record) = last_record(core, *first, zeros.after(core, *first), limit)? {
+            return Ok(record);
         }
     }
     Ok(CommitRecord::default())
@@ -124,7 +129,7 @@ fn newest_seal(core: &Core, zeros: &mut Zeros, firsts: &[Lsn], limit: Lsn) -> Re
 /// The last commit record in the segment at `first` that starts before `zeros` and whose checkpoint
 /// lies before `limit`. No other knows of more: they are put there in turn, and `durable` only
 /// grows.
-fn last_seal(core: &Core, first: Lsn, zeros: Lsn, limit: Lsn) -> Result<Option<CommitRecord>> {
+fn last_record(core: &Core, first: Lsn, zeros: Lsn, limit: Lsn) -> Result<Option<CommitRecord>> {
     let segment = core.open_to_read(first)?;
     let mut bytes = vec![0; STEP + RECORD_LEN as usize];
     let mut end = zeros.get().next_multiple_of(ALIGNMENT);
@@ -138,10 +143,10 @@ fn last_seal(core: &Core, first: Lsn, zeros: Lsn, limit: Lsn) -> Result<Option<C
             let has_length = bytes.first_chunk() == Some(&(RECORD_LEN as u32 - 8).to_le_bytes());
             let at = Lsn::new(start + offset as u64);
             if has_length
-                && let Some(seal) = CommitRecord::parse(core.codec, at, bytes)
-                && seal.checkpoint < limit
+                && let Some(record) = CommitRecord::parse(core.codec, at, bytes)
+                && record.checkpoint < limit
             {
-                return Ok(Some(seal));
+                return Ok(Some(record));
             }
         }
         end = start;
@@ -193,7 +198,7 @@ fn start_of_scan(
         return Ok(durable);
     }
     while first > begin {
-        if let Found::Frame { .. } = frames::look_whole(core, window, first, limit)? {
+        if let Scan::Frame { .. } = frames::look_whole(core, window, first, limit)? {
             return Ok(first);
         }
         first = Lsn::new(first.get() - core.capacity());
@@ -210,7 +215,7 @@ pub(crate) fn behind_trimmed_batch(
 ) -> Result<Lsn> {
     let mut lsn = begin;
     while lsn < limit
-        && let Found::Frame { kind: Kind::Member, next, .. } =
+        && let Scan::Frame { kind: Kind::Member, next, .. } =
             frames::look(core, window, lsn, limit)?
     {
         lsn = next;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::framed::{FrameWriter, Frames};
 use crate::log::read::window::Window;
 use crate::log::state::core::bare_core;
@@ -74,7 +74,7 @@ impl Frames<'_> {
         let end = tail_word::published(self.core.words());
         let mut lsn = self.core.segment_of(lsn);
         while lsn > begin {
-            let is_start = |found| matches!(found, Found::Frame { .. });
+            let is_start = |found| matches!(found, Scan::Frame { .. });
             if lsn == end || is_start(frames::look(&bare, &mut window, lsn, end)?) {
                 return Ok(lsn);
             }

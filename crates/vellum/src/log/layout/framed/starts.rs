@@ -4,7 +4,7 @@
 //! record, which is known by its check, or at the start of a segment.
 
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
 use crate::shared::commit;
@@ -21,7 +21,7 @@ pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result
     let begin = core.begin();
     let mut first = core.segment_of(Lsn::new(end.get() - 1));
     // What cannot be read is no start; a walk over it gets the error.
-    if let Some(start) = readable(behind_seal(core, window, first.max(begin), end))?.flatten() {
+    if let Some(start) = readable(behind_record(core, window, first.max(begin), end))?.flatten() {
         return Ok(start);
     }
     // A record that is longer than a segment starts in none of its segments but the first.
@@ -40,13 +40,13 @@ pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result
 }
 
 /// The end of a commit record behind `first` and before `end`, not far from `end`.
-fn behind_seal(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result<Option<Lsn>> {
+fn behind_record(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result<Option<Lsn>> {
     // Where nothing was committed there is none.
-    let has_seals = commit::durable(&core.words().commits) > first;
+    let has_records = commit::durable(&core.words().commits) > first;
     let mut step = FIRST_STEP;
-    while has_seals && end.get().saturating_sub(first.get()) > step {
+    while has_records && end.get().saturating_sub(first.get()) > step {
         let mut from = Lsn::new((end.get() - step).next_multiple_of(8));
-        while let Some(start) = next_seal_end(core, window, from, end)? {
+        while let Some(start) = next_record_end(core, window, from, end)? {
             if is_start(core, window, start, end)? {
                 return Ok(Some(start));
             }
@@ -58,7 +58,7 @@ fn behind_seal(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result
 }
 
 /// Where the first commit record from `from` on ends, before `end`.
-fn next_seal_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Result<Option<Lsn>> {
+fn next_record_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Result<Option<Lsn>> {
     let mut at = from.get();
     while at + RECORD_LEN < end.get() {
         let bytes = window.fetch(Lsn::new(at), PIECE.min(end.get() - at), end)?;
@@ -90,5 +90,5 @@ fn readable<T>(found: Result<T>) -> Result<Option<T>> {
 }
 
 fn is_start(core: &Core, window: &mut Window, lsn: Lsn, end: Lsn) -> Result<bool> {
-    Ok(lsn < end && matches!(frames::look(core, window, lsn, end)?, Found::Frame { .. }))
+    Ok(lsn < end && matches!(frames::look(core, window, lsn, end)?, Scan::Frame { .. }))
 }

@@ -16,7 +16,7 @@ use crate::log::open::zero_tail;
 use crate::log::read::files::open_file;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
-use crate::log::state::positions::{Access, Found, Loss, Positions};
+use crate::log::state::positions::{Access, Loss, Positions, Recovered};
 use crate::log::state::segments::check_contiguous;
 use crate::segment::file::Segment;
 use crate::segment::list;
@@ -51,10 +51,10 @@ pub(crate) fn find_end(
     let durable = if loss == Loss::Power { tail } else { begin };
     let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
     let Mended { padded_bytes, from } = mended;
-    let found = Found { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
+    let recovered = Recovered { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
     let staged_from = tail;
     let positions =
-        Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, found };
+        Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, recovered };
     Ok(behind_missing(core, positions, &list(&core.dir)?))
 }
 

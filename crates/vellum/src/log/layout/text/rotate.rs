@@ -187,7 +187,7 @@ impl TextWriter<'_> {
     }
 
     /// Prepares what was noted.
-    pub(crate) fn prepare_text(self, space: Space, later: &mut AfterPublish) {
+    pub(crate) fn prepare_text(self, space: Space, after: &mut AfterPublish) {
         let core = self.writer.core;
         let Space { end, is_ready, .. } = space;
         let edge = TextLog::of(core).edge();
@@ -209,7 +209,7 @@ impl TextWriter<'_> {
             // A full disk is not asked again for every record.
             self.writer.attachment.back_off(Lsn::new(end.get() + core.ready.prefault_bytes / 8));
         }
-        later.pause = later.pause.max(core.ready.pace.due());
+        after.pause = after.pause.max(core.ready.pace.due());
     }
 }
 

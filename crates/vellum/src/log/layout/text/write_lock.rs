@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::log::layout::text::TextWriter;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
-use crate::shared::lock::{self, Held, Patience};
+use crate::shared::lock::{self, Held, Timeout};
 use crate::shared::primitive::{self, Ordering};
 use crate::shared::tail_word::{self, Grant};
 use crate::shared::words::{Alone, LockWords, WatchedLockWords};
@@ -87,13 +87,8 @@ impl<'a> TextWriter<'a> {
                     .choices
                     .timeout
                     .map_or(u128::MAX, |time| time.as_millis() / SLEEP_MILLIS);
-                let patience = Patience::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
-                break lock::acquire_within(
-                    words,
-                    self.writer.attachment.me(),
-                    &liveness,
-                    patience,
-                );
+                let timeout = Timeout::Sleeps(most.min(SLEEPS_MAX.into()) as u32);
+                break lock::acquire_within(words, self.writer.attachment.me(), &liveness, timeout);
             }
         };
         let given_up = if held.is_some() { 0 } else { seen.0 };

@@ -2,7 +2,7 @@
 
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind, frame_len};
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::reader::{Place, Reader};
 use crate::log::read::record::Record;
 use crate::{Layout, Lsn, Result};
@@ -93,7 +93,7 @@ impl Reader {
         while self.has_more()? {
             let lsn = self.position;
             match frames::look(&self.core, &mut self.window, lsn, self.read_limit.end) {
-                Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
+                Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     self.window.set_row_end(self.row_end());
                     let envelope_len = self.core.geometry.envelope_len();
@@ -101,9 +101,9 @@ impl Reader {
                     let len = payload_len - envelope_len as u64;
                     return Ok(Some(Place { lsn, next, header_len, len }));
                 }
-                Ok(Found::Frame { next, .. }) => self.position = next,
-                Ok(Found::Unwritten) => self.pass(self.damage("no record starts here"))?,
-                Ok(Found::Invalid(reason)) => self.pass(self.damage(reason))?,
+                Ok(Scan::Frame { next, .. }) => self.position = next,
+                Ok(Scan::Unwritten) => self.pass(self.damage("no record starts here"))?,
+                Ok(Scan::Invalid(reason)) => self.pass(self.damage(reason))?,
                 Err(error) => self.pass(error)?,
             }
         }

@@ -11,7 +11,7 @@ use crate::shared::tail_word;
 use crate::sys::clock;
 
 /// How often to look whether a writer is done before checking whether it lives.
-const GLANCES: u32 = 64;
+const SPINS: u32 = 64;
 /// How long a writer that was alive is believed to be, in microseconds.
 const BELIEVED_MICROS: u64 = 100;
 
@@ -76,7 +76,7 @@ impl Reader {
     /// calls.
     fn is_held_back(&self) -> bool {
         let words = self.core.words();
-        (0..GLANCES).all(|_| {
+        (0..SPINS).all(|_| {
             let (end, tail) = (tail_word::published(words), tail_word::tail(words));
             let is_in_flight = end <= self.position && end < tail;
             if is_in_flight {

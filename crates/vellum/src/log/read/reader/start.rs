@@ -1,7 +1,7 @@
 //! Where one may start to read.
 
 use crate::format::frame::ALIGNMENT;
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::reader::Reader;
 use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
@@ -52,7 +52,7 @@ fn starts_record_before(
         return Ok(false);
     }
     let found = frames::look(core, window, lsn, published)?;
-    Ok(matches!(found, Found::Frame { .. }))
+    Ok(matches!(found, Scan::Frame { .. }))
 }
 
 /// Whether a line starts at a published position, or the text of its segment has ended there or

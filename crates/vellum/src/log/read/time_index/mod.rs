@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::layout::framed::Frames;
-use crate::log::layout::framed::frames::{self, Found};
+use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::text::policy;
 use crate::log::read::reader::Reader;
 use crate::log::read::reader::start::starts_record;
@@ -128,14 +128,14 @@ fn first_time(core: &Core, window: &mut Window, index: u64, end: Lsn) -> Result<
     let limit = core.segment_end(lsn).min(end);
     while lsn < limit {
         let next = match frames::look(core, window, lsn, end) {
-            Ok(Found::Frame { kind: Kind::Record | Kind::Member, payload_len, .. }) => {
+            Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, .. }) => {
                 let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, end)?;
                 let envelope = frame.get(HEADER_LEN..).and_then(Envelope::of);
                 return Ok(envelope.map(|envelope| envelope.nanos));
             }
-            Ok(Found::Frame { next, .. }) => next,
+            Ok(Scan::Frame { next, .. }) => next,
             // What is left of a longer record, or of a writer that died.
-            Ok(Found::Unwritten | Found::Invalid(_)) => return Ok(None),
+            Ok(Scan::Unwritten | Scan::Invalid(_)) => return Ok(None),
             Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
             Err(error) => return Err(error),
         };
