@@ -76,6 +76,13 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    pub(crate) fn new(reader: vellum::Reader, pollable: bool) -> vellum::Result<Source> {
+        Ok(match pollable {
+            true => Source::Pollable(reader.pollable()?),
+            false => Source::Plain(reader),
+        })
+    }
+
     fn next(&mut self) -> vellum::Result<Option<vellum::Record<'_>>> {
         match self {
             Source::Plain(reader) => reader.next(),

@@ -1,8 +1,13 @@
 //! Lines that were begun by `Log.write`: `print` hands in a line piece by piece.
 
 use std::collections::HashMap;
+use std::io::IoSlice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
+
+use pyo3::prelude::*;
+
+use crate::error::Raise;
 
 /// What each thread has written of a line that has no end yet. See [locks](crate#locks).
 #[derive(Default)]
@@ -25,13 +30,32 @@ impl Unfinished {
         lines
     }
 
+    /// Appends the lines in `bytes` that have their end, behind what the calling thread has begun,
+    /// and keeps the rest.
+    pub(crate) fn write(&self, py: Python<'_>, log: &vellum::Log, bytes: &[u8]) -> PyResult<()> {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (ended, rest) = bytes.split_at(end);
+        let mut begun = self.take();
+        if !ended.is_empty() {
+            let parts = [IoSlice::new(&begun), IoSlice::new(ended)];
+            if let Err(error) = py.detach(|| log.append_vectored(&parts)) {
+                self.keep(begun);
+                return Err(error).or_raise(py);
+            }
+            begun.clear();
+        }
+        begun.extend_from_slice(rest);
+        self.keep(begun);
+        Ok(())
+    }
+
     /// Takes what the calling thread has begun.
-    pub(crate) fn take(&self) -> Vec<u8> {
+    fn take(&self) -> Vec<u8> {
         self.lines().of_threads.remove(&std::thread::current().id()).unwrap_or_default()
     }
 
     /// Keeps what the calling thread has begun.
-    pub(crate) fn keep(&self, line: Vec<u8>) {
+    fn keep(&self, line: Vec<u8>) {
         if !line.is_empty() {
             self.lines().of_threads.insert(std::thread::current().id(), line);
         }

@@ -1,13 +1,12 @@
 //! `vellum_log.Log`.
 
+mod calls;
+
 use std::ffi::OsString;
-use std::io::IoSlice;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
 
 use pyo3::exceptions::PyTypeError;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use vellum::{ErrorKind, Layout, Lsn};
@@ -18,7 +17,7 @@ use crate::cursor::Cursor;
 use crate::error::Raise;
 use crate::options::{for_a_copy, options, span};
 use crate::position::{Moment, Position, Start};
-use crate::reader::{Backwards, Reader, Record, SLICE, Source, Waits, owned_to_python};
+use crate::reader::{Backwards, Reader, Record, Source, Waits, owned_to_python};
 use crate::stat;
 use crate::unfinished::Unfinished;
 
@@ -57,72 +56,6 @@ pub(crate) struct Log {
     path: PathBuf,
     for_a_copy: Py<PyDict>,
     unfinished: Unfinished,
-}
-
-impl Log {
-    fn new(log: vellum::Log, path: PathBuf, for_a_copy: Py<PyDict>) -> Log {
-        let (open, unfinished) = (Mutex::new(Some(log)), Unfinished::default());
-        Log { open, path, for_a_copy, unfinished }
-    }
-
-    /// The log, unless it is closed.
-    pub(crate) fn open(&self) -> PyResult<vellum::Log> {
-        self.state().clone().ok_or_else(|| {
-            PyValueError::new_err(format!("the log {} is closed", self.path.display()))
-        })
-    }
-
-    fn reader(
-        &self,
-        py: Python<'_>,
-        start: Start,
-        after: bool,
-        skip_damage: bool,
-        durable: bool,
-        end: Lsn,
-    ) -> PyResult<vellum::Reader> {
-        let reader = self.run(py, |log| start.reader(log, after))?;
-        let mut reader = if durable { reader.durable() } else { reader };
-        reader.skip_damage(skip_damage);
-        reader.stop_at(end);
-        Ok(reader)
-    }
-
-    fn state(&self) -> MutexGuard<'_, Option<vellum::Log>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does something that may wait, detached from Python.
-    fn run<T: Send>(
-        &self,
-        py: Python<'_>,
-        act: impl FnOnce(&vellum::Log) -> vellum::Result<T> + Send,
-    ) -> PyResult<T> {
-        let log = self.open()?;
-        py.detach(|| act(&log)).or_raise(py)
-    }
-
-    /// Waits by `wait`, which gives up after a while, for ever or for `timeout`.
-    fn wait<T: Send>(
-        &self,
-        py: Python<'_>,
-        timeout: Option<&Bound<'_, PyAny>>,
-        wait: impl Fn(&vellum::Log, Duration) -> vellum::Result<T> + Send + Sync,
-    ) -> PyResult<T> {
-        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.map_or(SLICE, |left| left.min(SLICE));
-            let is_last = left.is_some_and(|left| left <= slice);
-            let log = self.open()?;
-            match py.detach(|| wait(&log, slice)) {
-                Err(error) if error.kind() == ErrorKind::TimedOut && !is_last => {}
-                answer => return answer.or_raise(py),
-            }
-            py.check_signals()?;
-        }
-    }
 }
 
 #[pymethods]
@@ -186,31 +119,12 @@ impl Log {
 
     /// Appends several records, all or none; returns the position of the first.
     fn append_batch(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let payloads = records
-            .try_iter()?
-            .map(|record| record?.extract())
-            .collect::<PyResult<Vec<Payload<'_>>>>()?;
-        let records: Vec<&[u8]> = payloads.iter().map(Payload::as_slice).collect();
-        let appended = self.run(py, |log| {
-            let mut batch = log.batch();
-            records.iter().try_for_each(|record| batch.push(record))?;
-            batch.append()
-        });
-        appended.map(Lsn::get)
+        self.append_all(py, records, |batch| batch.append()).map(Lsn::get)
     }
 
     /// Appends several records, all or none; returns the position of each.
     fn append_each(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-        let payloads = records
-            .try_iter()?
-            .map(|record| record?.extract())
-            .collect::<PyResult<Vec<Payload<'_>>>>()?;
-        let records: Vec<&[u8]> = payloads.iter().map(Payload::as_slice).collect();
-        let lsns = self.run(py, |log| {
-            let mut batch = log.batch();
-            records.iter().try_for_each(|record| batch.push(record))?;
-            batch.append_each()
-        })?;
+        let lsns = self.append_all(py, records, |batch| batch.append_each())?;
         Ok(lsns.into_iter().map(Lsn::get).collect())
     }
 
@@ -225,20 +139,7 @@ impl Log {
             let message = "only a text log can be written to like a file; `append` takes a record";
             return Err(vellum::Error::new(ErrorKind::Unsupported, message)).or_raise(py);
         }
-        let bytes = payload.as_slice();
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let (ended, rest) = bytes.split_at(end);
-        let mut begun = self.unfinished.take();
-        if !ended.is_empty() {
-            let parts = [IoSlice::new(&begun), IoSlice::new(ended)];
-            if let Err(error) = py.detach(|| log.append_vectored(&parts)) {
-                self.unfinished.keep(begun);
-                return Err(error).or_raise(py);
-            }
-            begun.clear();
-        }
-        begun.extend_from_slice(rest);
-        self.unfinished.keep(begun);
+        self.unfinished.write(py, &log, payload.as_slice())?;
         Ok(count)
     }
 
@@ -334,10 +235,7 @@ impl Log {
     ) -> PyResult<Reader> {
         let end = end.map_or(Lsn::MAX, Lsn::new);
         let reader = this.get().reader(py, start, after, skip_damage, durable, end)?;
-        let source = match pollable {
-            true => Source::Pollable(reader.pollable().or_raise(py)?),
-            false => Source::Plain(reader),
-        };
+        let source = Source::new(reader, pollable).or_raise(py)?;
         Ok(Reader::new(this, source, Waits::Never))
     }
 
@@ -388,10 +286,7 @@ impl Log {
         let reader = this.get().run(py, |log| log.reader_at_time(time.to_time()))?;
         let mut reader = if durable { reader.durable() } else { reader };
         reader.skip_damage(skip_damage);
-        let source = match pollable {
-            true => Source::Pollable(reader.pollable().or_raise(py)?),
-            false => Source::Plain(reader),
-        };
+        let source = Source::new(reader, pollable).or_raise(py)?;
         Ok(Reader::new(this, source, Waits::Never))
     }
 
