@@ -17,7 +17,6 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::commit_path::{FILE_LEN_MAX, StoredPath};
 use crate::knowledge;
-use crate::log::commit::Commit;
 use crate::log::state::core::Core;
 use crate::log::state::names::{COMMIT_PATH_NAME, CONTROL_NAME, UNFINISHED_COMMIT_PATH_NAME};
 use crate::options::commit_path::PathOrigin;
@@ -151,16 +150,10 @@ fn moment(seconds: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
 }
 
-impl Commit<'_> {
-    /// Whether a process that writes in smaller blocks could write the rest of the physical sector
-    /// in which a batch ends, at the same time. Two writes of one sector may come in any order, so
-    /// such a batch is written under the commit lock.
-    pub(crate) fn is_shared_sector(self, end: u64) -> bool {
-        shares_sector(end, self.core.commits.block)
-    }
-}
-
-fn shares_sector(end: u64, block: u64) -> bool {
+/// Whether a process that writes in smaller blocks could write the rest of the physical sector in
+/// which a batch ends, at the same time as this one, which writes blocks of `block` bytes. Two
+/// writes of one sector may come in any order, so such a batch is written under the commit lock.
+pub(crate) fn shares_sector(end: u64, block: u64) -> bool {
     end.is_multiple_of(BLOCK_BYTES_MIN) && !end.is_multiple_of(block)
 }
 

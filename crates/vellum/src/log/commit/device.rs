@@ -22,7 +22,8 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::log::append::Appender;
-use crate::log::commit::{Commit, Leader};
+use crate::log::commit::Leader;
+use crate::log::commit::commit_path::shares_sector;
 use crate::log::ready::stage;
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
@@ -263,7 +264,7 @@ impl Leader<'_> {
     /// What of the commit lock is kept while a group up to `end` is written: all of it where the
     /// rest of its last physical sector could be written at the same time.
     pub(crate) fn kept_lock<'a>(self, lock: CommitLock<'a>, end: Lsn) -> Option<CommitLock<'a>> {
-        Commit::of(self.writer.core).is_shared_sector(end.get()).then_some(lock)
+        shares_sector(end.get(), self.writer.core.commits.block).then_some(lock)
     }
 
     fn fail(self, group: CommitGroup, fault: Fault) -> Result<()> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::log::ship;
 use crate::log::state::core::Core;
+use crate::log::state::wait;
 use crate::log::{Log, LogShape, ShipState, Shipper};
 use crate::shared::commit;
 use crate::{Create, Lsn, Options, Result};
@@ -81,7 +82,7 @@ impl Ship<'_> {
     /// every 100 ms. A reader without write permission cannot have the shipper hurry, and looks
     /// every 20 ms.
     pub fn wait(self, lsn: Lsn, timeout: Option<Duration>) -> Result<Lsn> {
-        ship::wait::wait_shipped(self.core, lsn, timeout)
+        ship::wait::until_shipped(self.core, lsn, timeout.and_then(wait::after))
     }
 
     /// How shipping goes. Changes nothing, and needs the right to read alone.

@@ -30,12 +30,8 @@ pub(crate) fn commit(core: &Arc<Core>, lsn: Lsn) -> Result<()> {
     until_shipped(core, lsn, until).map(drop)
 }
 
-/// Waits until the record at `lsn` is shipped, for `timeout` at most.
-pub(crate) fn wait_shipped(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>) -> Result<Lsn> {
-    until_shipped(core, lsn, timeout.and_then(wait::after))
-}
-
-fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<Lsn> {
+/// Waits until the record at `lsn` is shipped.
+pub(crate) fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<Lsn> {
     let mut core = Arc::clone(core);
     loop {
         let words = &core.words().ship;
