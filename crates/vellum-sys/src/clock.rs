@@ -1,5 +1,7 @@
 //! What time it is: to the second for people and for names of files, finely for pauses.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Seconds since 1970-01-01 00:00:00 UTC, off by a few milliseconds: costs no system call.
@@ -17,9 +19,9 @@ pub fn may_be_right(time: u64, now: u64) -> bool {
     (FIRST_SECONDS..=now).contains(&time)
 }
 
-/// The moment so many seconds after 1970-01-01 00:00:00 UTC.
-pub fn time_of(seconds: u64) -> std::time::SystemTime {
-    std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds)
+/// The moment so many seconds after 1970-01-01 00:00:00 UTC; that one where there is none.
+pub fn time_of(seconds: u64) -> SystemTime {
+    UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
 }
 
 /// Seconds of a clock that only goes on, off by a few milliseconds: costs no system call.

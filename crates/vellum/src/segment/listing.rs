@@ -123,6 +123,11 @@ impl SegmentFile {
         self.compression != Compression::None
     }
 
+    /// When it was changed last, in seconds since 1970, where that can be told.
+    pub(crate) fn changed_at(&self, dir: &Dir) -> Option<u64> {
+        u64::try_from(dir.stat(&self.path).ok()?.st_mtime).ok()
+    }
+
     /// Bytes of text in a compressed file; `None` for one that is not compressed.
     pub(crate) fn content_len(&self, dir: &Dir) -> Result<Option<u64>> {
         if !self.is_compressed() {

@@ -69,6 +69,10 @@ impl Range {
     pub(crate) fn end(self) -> Lsn {
         Lsn::new(self.start.get() + self.len)
     }
+
+    pub(crate) fn holds(self, lsn: Lsn) -> bool {
+        self.start <= lsn && lsn < self.end()
+    }
 }
 
 /// A range that was granted, and what stands before it.

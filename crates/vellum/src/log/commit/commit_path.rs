@@ -9,7 +9,7 @@
 //! **If the process dies here**: the file gets its name when it is complete. What has the
 //! unfinished name is replaced by the next.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -20,6 +20,7 @@ use crate::knowledge;
 use crate::log::state::core::Core;
 use crate::log::state::names::{COMMIT_PATH_NAME, CONTROL_NAME, UNFINISHED_COMMIT_PATH_NAME};
 use crate::options::commit_path::PathOrigin;
+use crate::sys::clock;
 use crate::sys::device::Device;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
@@ -117,7 +118,7 @@ pub(crate) fn stat(core: &Core) -> Option<CommitPathStat> {
     let stored = stored(&core.dir);
     let (_, origin) = decide(&here, core.choices.options.tuning.commit_path, stored.as_ref());
     let is_stored = matches!(origin, PathOrigin::Measured | PathOrigin::Chosen);
-    let stored_at = stored.as_ref().filter(|_| is_stored).map(|stored| moment(stored.at));
+    let stored_at = stored.as_ref().filter(|_| is_stored).map(|stored| clock::time_of(stored.at));
     Some(CommitPathStat {
         path: core.commits.commit_path,
         origin,
@@ -146,10 +147,6 @@ fn reason(here: &Surroundings, origin: PathOrigin, has_stored: bool) -> String {
     format!("{why}; {}", here.why_safe)
 }
 
-fn moment(seconds: u64) -> SystemTime {
-    UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
-}
-
 /// Whether a process that writes in smaller blocks could write the rest of the physical sector in
 /// which a batch ends, at the same time as this one, which writes blocks of `block` bytes. Two
 /// writes of one sector may come in any order, so such a batch is written under the commit lock.
@@ -167,9 +164,8 @@ pub(crate) fn store(core: &Core, path: Option<CommitPath>, origin: PathOrigin) -
     let _prepare = writer.lock_prepare()?;
     let Some(path) = path else { return forget(&core.dir) };
     path.check()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let device = core.dir.device().identity();
-    write(core, &StoredPath { path, origin, at: now.as_secs(), device })
+    write(core, &StoredPath { path, origin, at: clock::seconds(), device })
 }
 
 fn write(core: &Core, stored: &StoredPath) -> Result<()> {

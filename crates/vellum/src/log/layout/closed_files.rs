@@ -14,10 +14,7 @@ pub(crate) fn ends_of(core: &Core, files: &[SegmentFile], now: u64) -> Vec<u64> 
     let is_right = |time: &u64| clock::may_be_right(*time, now);
     // A framed segment is made, and perhaps was used, long before its last record.
     let grows = core.geometry.layout.ends_with_records();
-    let changed = |file: &SegmentFile| {
-        let stat = core.dir.stat(&file.path).ok()?;
-        u64::try_from(stat.st_mtime).ok().filter(is_right)
-    };
+    let changed = |file: &SegmentFile| file.changed_at(&core.dir).filter(is_right);
     let mut ends = vec![now; files.len()];
     let mut latest = now;
     for (index, file) in files.iter().enumerate().rev() {

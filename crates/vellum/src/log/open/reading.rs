@@ -145,9 +145,10 @@ fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool
     if gate::is_somebody_present(dir) {
         return Ok(true);
     }
-    let is_same = words_check::is_same_instance(control, geometry, this_boot()?, &region);
+    let loss = words_check::loss(control, geometry, this_boot()?, &region);
+    let is_same = loss.or_os("look at", &path)?.is_none();
     let core = core_with(dir, geometry, region);
-    Ok(is_same.or_os("look at", &path)? && words_check::agree_for_reading(&Arc::new(core))?)
+    Ok(is_same && words_check::agree_for_reading(&Arc::new(core))?)
 }
 
 /// The words of a log that has lost them, worked out for one reader alone from the segments as

@@ -51,16 +51,6 @@ pub(crate) fn loss(
     Ok((!geometry.is_of_boot(boot_id)).then_some(RecoveryReason::Reboot))
 }
 
-/// Whether the words were stored in this boot, into this file.
-pub(crate) fn is_same_instance(
-    control: &OwnedFd,
-    geometry: &Geometry,
-    boot_id: [u8; 16],
-    region: &Region,
-) -> io::Result<bool> {
-    Ok(loss(control, geometry, boot_id, region)?.is_none())
-}
-
 fn is_same_file(control: &OwnedFd, region: &Region) -> io::Result<bool> {
     let status = fs::fstat(control)?;
     Ok(region.origin().is_some_and(|origin| {

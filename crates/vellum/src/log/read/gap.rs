@@ -19,7 +19,8 @@ use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::names;
 use crate::shared::tail_word;
-use crate::{Lsn, Result, sys};
+use crate::sys::{self, clock};
+use crate::{Lsn, Result};
 
 /// A change of a file later than this after the next one was begun is not that of its writers. The
 /// names of files tell whole seconds.
@@ -180,26 +181,23 @@ fn times(
     from: Lsn,
     to: Lsn,
 ) -> (Option<SystemTime>, Option<SystemTime>) {
-    let at = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     let next = listing.files.iter().find(|file| file.first >= to && file.first > from);
-    let before = next.and_then(|file| file.time).map(at);
+    let before = next.and_then(|file| file.time).map(clock::time_of);
     let first = core.segment_of(from);
     let own = listing.get(first).filter(|_| core.geometry.layout.names_have_times());
     let after = match own {
         // What is there of the file itself was first.
-        Some(own) => own.time.map(at),
+        Some(own) => own.time.map(clock::time_of),
         None => listing.files.iter().rfind(|file| file.first < first).and_then(|file| {
             let changed = changed(core, file).filter(|_| file.time.is_some());
-            changed.filter(|_| !file.is_compressed()).or_else(|| file.time.map(at))
+            changed.filter(|_| !file.is_compressed()).or_else(|| file.time.map(clock::time_of))
         }),
     };
     (after.map(|after| before.map_or(after, |before| after.min(before))), before)
 }
 
 fn changed(core: &Core, file: &SegmentFile) -> Option<SystemTime> {
-    let status = core.dir.stat(&file.path).ok()?;
-    let seconds = u64::try_from(status.st_mtime).ok()?;
-    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+    file.changed_at(&core.dir).map(clock::time_of)
 }
 
 /// Where a closed text file ends too early, and how that shows.
@@ -213,7 +211,7 @@ fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn,
         return Some((file.first.max(core.begin()), "the file is empty; restore it".into()));
     }
     let next = listing.files.iter().find(|other| other.first > file.first)?;
-    let begun = SystemTime::UNIX_EPOCH + Duration::from_secs(next.time?);
+    let begun = clock::time_of(next.time?);
     if text_len >= core.capacity() || changed(core, file)? <= begun + LATE {
         return None;
     }

@@ -49,10 +49,6 @@ impl Hole {
     fn stays(&self, core: &Core) -> bool {
         self.owner != Owner::GIVEN_UP && pad::stands_whole(core, self.range).unwrap_or(false)
     }
-
-    pub(crate) fn holds(&self, lsn: Lsn) -> bool {
-        self.range.start <= lsn && lsn < self.range.end()
-    }
 }
 
 impl ReadLimit {
@@ -79,7 +75,7 @@ impl ReadLimit {
 
     /// The hole in which `lsn` lies.
     pub(crate) fn hole_at(&self, lsn: Lsn) -> Option<Hole> {
-        self.holes.iter().copied().find(|hole| hole.holds(lsn))
+        self.holes.iter().copied().find(|hole| hole.range.holds(lsn))
     }
 }
 

@@ -76,7 +76,7 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
     Ok(CursorStat {
         lsn: entry.lsn,
         hold: entry.holds.then_some(limits),
-        committed_at: at(entry.committed_at),
+        committed_at: clock::time_of(entry.committed_at),
         lag_bytes,
         lag_records,
         lag_time: lag_time(core, from, lag_bytes),
@@ -85,13 +85,9 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
         missing_bytes: missing.map_or(0, |gap| gap.bytes_max),
         overruns: entry.overruns,
         overrun_bytes: entry.overrun_bytes,
-        overrun_at: (entry.overruns > 0).then(|| at(entry.overrun_at)),
+        overrun_at: (entry.overruns > 0).then(|| clock::time_of(entry.overrun_at)),
         name: entry.name,
     })
-}
-
-fn at(seconds: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 fn lag_records(core: &Arc<Core>, from: Lsn, bytes: u64) -> Option<u64> {

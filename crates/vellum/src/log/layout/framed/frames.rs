@@ -102,8 +102,7 @@ pub(crate) fn end_of_row(
 
 /// The end of the range among `reserved` in which `lsn` lies.
 pub(crate) fn end_of_reserved(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
-    let holds = |range: &&Range| range.start <= lsn && lsn < range.end();
-    reserved.iter().find(holds).map(|range| range.end())
+    reserved.iter().find(|range| range.holds(lsn)).map(|range| range.end())
 }
 
 /// Payload bytes that a search may checksum before it looks at short records only. What looks like
