@@ -97,12 +97,14 @@ fn with_default_signals(command: &Command) -> Command {
 }
 
 /// Has the process forked one that measures? The keeper is another program's start, with words of
-/// its own.
+/// its own; until it has them it looks like the process itself, which takes signals only then.
 fn has_grandchild(id: u32) -> bool {
     let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
     let words = |child: &str| fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-    let is_keeper = |words: &[u8]| words.split(|byte| *byte == 0).any(|word| word == b"keeper");
-    children.split_whitespace().map(words).any(|words| !words.is_empty() && !is_keeper(&words))
+    let is_keeper = |words: &Vec<u8>| words.split(|byte| *byte == 0).any(|word| word == b"keeper");
+    let words = children.split_whitespace().map(words).filter(|words| !words.is_empty());
+    let (keepers, others): (Vec<_>, Vec<_>) = words.partition(is_keeper);
+    !keepers.is_empty() && !others.is_empty()
 }
 
 #[test]
