@@ -7,6 +7,10 @@
 //! write goes first. No more threads store than there are processors beside the writer's: one more
 //! would take the processor away from the writer.
 //!
+//! In memory (tmpfs) a page costs more than the bytes in it. So there the kernel is asked for huge
+//! pages, one by one by the thread that comes first, and all threads store into them. It gives them
+//! also where the mount has none by itself. Where it does not, the two paths remain.
+//!
 //! Pages are faulted in before anything is stored into them. So a full disk is an error, and does
 //! not kill the process. A batch of pages is small enough that their zeros are still in the
 //! processor's cache when the bytes follow.
@@ -16,7 +20,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 use rustix::io;
-use vellum_sys as sys;
+use vellum_sys::{self as sys, HUGE_PAGE_BYTES, Map};
 
 use super::lock;
 use super::preallocation::{Preallocation, Stretch};
@@ -129,15 +133,19 @@ impl Mapped {
             let end = ((place / unit + 1) * unit).min(stretch.len);
             &bytes[..(end - place).min(bytes.len() as u64) as usize]
         };
+        let is_huge = self.preallocation.is_huge(fd, stretch, place);
+        if let Some(map) = stretch.map.as_ref().filter(|_| is_huge) {
+            let now = part(HUGE_PAGE_BYTES as u64);
+            if store(map, place as usize, now) {
+                return Ok(now.len());
+            }
+        }
         let permit = self.permits.take();
         let now = match (permit.kind, &stretch.map) {
             (Kind::Store, Some(map)) => {
                 let now = part(BATCH_BYTES);
-                if map.try_populate(place as usize, now.len()).is_ok() {
-                    map.write(place as usize, now);
-                    if !map.is_lost() {
-                        return Ok(now.len());
-                    }
+                if store(map, place as usize, now) {
+                    return Ok(now.len());
                 }
                 // An old kernel, no page to be had, or storage that fails: a write returns an
                 // error.
@@ -148,6 +156,15 @@ impl Mapped {
         sys::file::write_all_at(fd, now, offset)?;
         Ok(now.len())
     }
+}
+
+/// Stores bytes whose pages can be had; false where a write has to say why not.
+fn store(map: &Map, place: usize, bytes: &[u8]) -> bool {
+    if map.try_populate(place, bytes.len()).is_err() {
+        return false;
+    }
+    map.write(place, bytes);
+    !map.is_lost()
 }
 
 #[cfg(test)]

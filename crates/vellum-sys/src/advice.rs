@@ -23,6 +23,9 @@ const NOT_ASKED: u8 = 0;
 const IGNORED: u8 = 1;
 const FOLLOWED: u8 = 2;
 
+/// `MADV_COLLAPSE`.
+const COLLAPSE: libc::c_int = 25;
+
 /// The answer, once it is known. No lock: a child could be forked while it is held.
 static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
 
@@ -38,6 +41,22 @@ pub unsafe fn give(start: *mut c_void, len: usize, advice: Advice) -> io::Result
     }
     // SAFETY: the caller's.
     unsafe { mm::madvise(start, len, advice) }
+}
+
+/// Puts the pages of a range into huge ones (Linux 6.1). The answers are those of [`give`].
+///
+/// # Safety
+///
+/// As for `madvise(2)`.
+pub unsafe fn collapse(start: *mut c_void, len: usize) -> io::Result<()> {
+    if !is_followed() {
+        return Err(Errno::OPNOTSUPP);
+    }
+    // SAFETY: the caller's.
+    match unsafe { libc::madvise(start, len, COLLAPSE) } {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    }
 }
 
 fn is_followed() -> bool {

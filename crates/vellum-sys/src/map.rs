@@ -20,6 +20,9 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use crate::advice;
 use crate::guard::{Guard, OnLoss};
 
+/// Bytes of a huge page: what one entry of the page tables can map instead of single pages.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// A file, or the beginning of one, mapped into this process.
 #[derive(Debug)]
 pub struct Map {
@@ -53,6 +56,21 @@ impl Map {
     /// As [`Map::new`], from `offset` on, which is a multiple of the page size.
     pub fn at(file: impl AsFd, offset: u64, len: usize, writable: bool) -> io::Result<Map> {
         Map::make(file, offset, len, writable, None)
+    }
+
+    /// As [`Map::at`], where huge pages can be mapped: `offset` is a multiple of their size.
+    pub fn at_huge(file: impl AsFd, offset: u64, len: usize) -> io::Result<Map> {
+        let room = aligned_room(len)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the room was just made, and nobody else knows of it.
+        let mapped = unsafe {
+            mm::mmap(room.as_ptr(), len, protection, flags, file, offset).inspect_err(|_| {
+                let _ = mm::munmap(room.as_ptr(), len);
+            })
+        };
+        let start = NonNull::new(mapped?.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Map { start, len, guard: Guard::new(start, len, None) })
     }
 
     fn make(
@@ -182,6 +200,20 @@ impl Map {
         }
     }
 
+    /// Puts the huge page at `offset`, a multiple of its size, in the place of single pages, also in
+    /// a filesystem in memory that is mounted without huge pages. At least one page must be there.
+    /// Where it is refused, the single pages stay.
+    pub fn collapse(&self, offset: usize) -> io::Result<()> {
+        if offset.checked_add(HUGE_PAGE_BYTES).is_none_or(|end| end > self.len) {
+            return Err(Errno::INVAL);
+        }
+        // SAFETY: the range lies in the mapping, and no byte of it changes.
+        unsafe {
+            let start = self.start.as_ptr().add(offset);
+            advice::collapse(start.cast::<c_void>(), HUGE_PAGE_BYTES)
+        }
+    }
+
     /// As [`Map::populate`], with the kernel's answer: `Ok` means that stores into the range need
     /// no block or page any more. [`Errno::FAULT`] means that a store would raise `SIGBUS`. `Err`
     /// also where the system only says that it has done it.
@@ -197,6 +229,26 @@ impl Map {
             let start = self.start.as_ptr().add(begin);
             advice::give(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
         }
+    }
+}
+
+/// Addresses for `len` bytes, at a multiple of the size of a huge page, with nothing behind them.
+fn aligned_room(len: usize) -> io::Result<NonNull<c_void>> {
+    let kept = len.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
+    let whole = kept.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours. What is
+    // given back lies in it.
+    unsafe {
+        let start =
+            mm::mmap_anonymous(ptr::null_mut(), whole, ProtFlags::empty(), MapFlags::PRIVATE)?;
+        let before = start.addr().next_multiple_of(HUGE_PAGE_BYTES) - start.addr();
+        let room = start.byte_add(before);
+        let end = len.next_multiple_of(rustix::param::page_size());
+        if before > 0 {
+            mm::munmap(start, before)?;
+        }
+        mm::munmap(room.byte_add(end), whole - before - end)?;
+        NonNull::new(room).ok_or(Errno::NOMEM)
     }
 }
 
@@ -281,6 +333,26 @@ mod tests {
         assert!(!other.is_lost(), "another mapping of the same file");
         other.read(0, &mut bytes);
         assert_eq!(&bytes, b"Kept");
+    }
+
+    #[test]
+    fn a_huge_page_takes_the_place_of_single_ones_and_keeps_their_bytes() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let file = tempfile::tempfile_in(dir.path()).unwrap();
+        file.set_len(3 * HUGE_PAGE_BYTES as u64).unwrap();
+        let map = Map::at_huge(&file, HUGE_PAGE_BYTES as u64, HUGE_PAGE_BYTES + 5).unwrap();
+        assert!(map.as_ptr().as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
+        map.write(0, b"kept");
+        map.write(HUGE_PAGE_BYTES, b"there");
+        assert_eq!(map.collapse(HUGE_PAGE_BYTES), Err(Errno::INVAL), "not all of it is mapped");
+        // Not every system has huge pages, or one to give.
+        let _ = map.collapse(0);
+        map.write(HUGE_PAGE_BYTES - 4, b"last");
+        let mut bytes = [0; 4];
+        crate::file::read_up_to_at(&file, &mut bytes, HUGE_PAGE_BYTES as u64).unwrap();
+        assert_eq!(&bytes, b"kept");
+        crate::file::read_up_to_at(&file, &mut bytes, 2 * HUGE_PAGE_BYTES as u64 - 4).unwrap();
+        assert_eq!(&bytes, b"last");
     }
 
     #[test]

@@ -11,8 +11,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use vellum_parallel::{FileOptions, Method, ResultFile};
+use vellum_sys::HUGE_PAGE_BYTES;
 use vellum_testing::mount::Mount;
-use vellum_testing::{Numbers, child, memory_scratch, scratch};
+use vellum_testing::{Numbers, child, kernel, memory_scratch, scratch};
 
 /// Where a second process of a test starts; an ordinary run passes over it.
 #[test]
@@ -216,6 +217,51 @@ fn what_nobody_writes_reads_as_zeros() {
         assert_content(&path, &expected, &method.to_string());
         fs::remove_file(&path).unwrap();
     }
+}
+
+#[test]
+fn a_file_in_memory_is_right_in_huge_pages_and_in_single_ones() {
+    let dir = memory_scratch();
+    let path = dir.path().join("result");
+    let len = 3 * HUGE_PAGE_BYTES as u64 + 12_345;
+    let mut numbers = Numbers::new(11);
+    for options in [FileOptions::new().len(len), FileOptions::new()] {
+        for prepares in [true, false] {
+            let mut pieces = cut(&mut numbers, len);
+            shuffle(&mut numbers, &mut pieces);
+            let file = options.create(&path).unwrap();
+            if prepares {
+                file.prepare().unwrap();
+            }
+            write_all(&file, 4, pieces);
+            file.finish().unwrap();
+            assert_bytes(&path, &bytes_at(0, len as usize), &format!("{options:?}"));
+            fs::remove_file(&path).unwrap();
+        }
+        // Where the kernel has none.
+        for errno in [libc::EINVAL, libc::ENOMEM, libc::EAGAIN] {
+            kernel::where_it_fails(libc::SYS_madvise, errno, || {
+                let file = options.create(&path).unwrap();
+                file.write_at(0, &bytes_at(0, len as usize)).unwrap();
+                file.finish().unwrap();
+            });
+            assert_bytes(&path, &bytes_at(0, len as usize), &format!("{errno}, {options:?}"));
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_nobody_writes_of_a_huge_page_reads_as_zeros() {
+    let dir = memory_scratch();
+    let path = dir.path().join("result");
+    let len = 3 * HUGE_PAGE_BYTES;
+    let file = FileOptions::new().len(len as u64).create(&path).unwrap();
+    file.write_at(len as u64 / 2, b"piece").unwrap();
+    assert_eq!(file.finish().unwrap().written, 5);
+    let mut expected = vec![0; len];
+    expected[len / 2..][..5].copy_from_slice(b"piece");
+    assert_bytes(&path, &expected, "one piece");
 }
 
 #[test]
