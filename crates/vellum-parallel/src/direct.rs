@@ -12,15 +12,19 @@
 //! the end. So no block is ever written twice, none is read back, and no block has a direct and a
 //! buffered writer.
 //!
+//! A direct write returns when the device has it. Several threads keep a device busy in this way; one
+//! alone would wait a round trip for each of its pieces. So a thread that writes alone goes through
+//! the page cache, which writes each piece behind its back and keeps none (`RWF_DONTCACHE`).
+//!
 //! **Invariant**: every byte of a cell takes the same path: straight to the device, through the
-//! cell's memory, or (where too many cells are open, or direct writes are refused) through the page
-//! cache. A cell is a whole number of pages and of blocks. So the page cache never holds a page
-//! that a direct write changes on the device.
+//! cell's memory, or (where too many cells are open, a thread writes alone, or direct writes are
+//! refused) through the page cache. A cell is a whole number of pages and of blocks. So the page
+//! cache never holds a page that a direct write changes on the device.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::io;
@@ -57,6 +61,24 @@ pub(super) struct Direct {
     memory_alignment: usize,
     cells: Mutex<HashMap<u64, Arc<Mutex<Cell>>>>,
     is_refused: AtomicBool,
+    writers: Writers,
+    /// Whether the page cache keeps what goes through it.
+    keeps: AtomicBool,
+}
+
+/// The threads that write at the moment.
+#[derive(Debug, Default)]
+struct Writers {
+    count: AtomicUsize,
+    /// The number of the one that began last.
+    last: AtomicUsize,
+}
+
+/// A thread that writes, until it is dropped.
+struct Writer<'a> {
+    writers: &'a Writers,
+    /// Whether no other thread writes, or has begun since this one last did.
+    is_alone: bool,
 }
 
 /// What every step needs: the descriptor for the page cache, and memory.
@@ -80,6 +102,8 @@ impl Direct {
             memory_alignment,
             cells: Mutex::default(),
             is_refused: AtomicBool::new(false),
+            writers: Writers::default(),
+            keeps: AtomicBool::new(false),
         })
     }
 
@@ -99,9 +123,28 @@ impl Direct {
         let head = self.add(means, offset, head)?;
         let tail = self.add(means, last_whole, tail)?;
         let begin = if head.is_some() { offset / CELL_BYTES * CELL_BYTES } else { first_whole };
-        self.write_run(means, begin, head.as_deref(), middle, tail.as_deref())?;
+        let writer = self.writers.enter();
+        let parts = [head.as_deref().unwrap_or(&[]), middle, tail.as_deref().unwrap_or(&[])];
+        if !writer.is_alone || !self.write_behind(means, begin, parts)? {
+            self.write_run(means, begin, head.as_deref(), middle, tail.as_deref())?;
+        }
         [head, tail].into_iter().flatten().for_each(|cell| means.pool.put(cell));
         Ok(())
+    }
+
+    /// Writes whole cells through a page cache that keeps none of them; false where it would.
+    fn write_behind(&self, means: Means<'_>, offset: u64, parts: [&[u8]; 3]) -> io::Result<bool> {
+        if self.keeps.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let mut slices = parts.map(IoSlice::new);
+        match sys::file::write_all_behind_at(means.buffered, &mut slices, offset) {
+            Err(errno) if sys::file::is_unsupported(errno) => {
+                self.keeps.store(true, Ordering::Relaxed);
+                Ok(false)
+            }
+            answer => answer.map(|()| true),
+        }
     }
 
     /// Writes whole cells with the ones that this piece has filled up before and behind them, in as
@@ -222,6 +265,23 @@ impl Direct {
     }
 }
 
+impl Writers {
+    fn enter(&self) -> Writer<'_> {
+        // Only the speed depends on these.
+        let is_first = self.count.fetch_add(1, Ordering::Relaxed) == 0;
+        // No thread has the number 0.
+        let number = sys::thread_number::get() + 1;
+        let is_same = self.last.swap(number, Ordering::Relaxed) == number;
+        Writer { writers: self, is_alone: is_first && is_same }
+    }
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        self.writers.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Cell {
     /// A cell of zeros, which is what gaps in the file are.
     fn open(pool: &Pool) -> Cell {
@@ -237,4 +297,24 @@ fn block_bytes(fd: &OwnedFd) -> io::Result<usize> {
     let block = sys::file::block_len(fd.as_fd())?.clamp(4096, CELL_BYTES);
     let block = if block.is_power_of_two() { block } else { 4096 };
     Ok((block as usize).max(rustix::param::page_size()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_alone_if_no_other_writes_or_has_begun_since() {
+        let writers = Writers::default();
+        let in_another = |act: &(dyn Fn() + Sync)| {
+            std::thread::scope(|scope| scope.spawn(act).join().unwrap());
+        };
+        assert!(!writers.enter().is_alone, "nobody knows yet");
+        assert!(writers.enter().is_alone);
+        in_another(&|| assert!(!writers.enter().is_alone, "the first was here before"));
+        assert!(!writers.enter().is_alone, "the other was here before");
+        let writer = writers.enter();
+        assert!(writer.is_alone);
+        in_another(&|| assert!(!writers.enter().is_alone, "the first still writes"));
+    }
 }

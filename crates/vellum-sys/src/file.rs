@@ -10,10 +10,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{self, FallocateFlags, Mode, OFlags, SeekFrom};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, ReadWriteFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::descriptor::above_standard;
+
+/// `RWF_DONTCACHE`.
+const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
 /// Opens a file, never leaving its descriptor to a program that this process executes.
 pub fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
@@ -93,13 +96,31 @@ pub fn write_all_at(fd: impl AsFd, mut bytes: &[u8], mut offset: u64) -> io::Res
 /// file-size limit.
 pub fn write_all_vectored_at(
     fd: impl AsFd,
+    pieces: &mut [IoSlice<'_>],
+    offset: u64,
+) -> io::Result<()> {
+    write_all_by(pieces, offset, |pieces, offset| io::pwritev(&fd, pieces, offset))
+}
+
+/// As [`write_all_vectored_at`], through a page cache that begins at once to write the pieces to
+/// the device, and keeps none (Linux 6.14). Where it does not know how, nothing is written.
+pub fn write_all_behind_at(
+    fd: impl AsFd,
+    pieces: &mut [IoSlice<'_>],
+    offset: u64,
+) -> io::Result<()> {
+    write_all_by(pieces, offset, |pieces, offset| io::pwritev2(&fd, pieces, offset, DONTCACHE))
+}
+
+fn write_all_by(
     mut pieces: &mut [IoSlice<'_>],
     mut offset: u64,
+    write: impl Fn(&[IoSlice<'_>], u64) -> io::Result<usize>,
 ) -> io::Result<()> {
     // Skips empty pieces at the front, so that "nothing written" means an error below.
     IoSlice::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
-        let written = retry(|| io::pwritev(&fd, pieces, offset))?;
+        let written = retry(|| write(pieces, offset))?;
         if written == 0 {
             return Err(Errno::NOSPC);
         }

@@ -63,6 +63,45 @@ fn a_way_that_is_refused_is_not_taken() {
 }
 
 #[test]
+fn a_thread_alone_writes_directly_where_the_page_cache_would_keep_it() {
+    let dir = scratch();
+    let bytes = super::bytes_at(0, 5 * MIB + 5);
+    for errno in [None, Some(libc::EINVAL), Some(libc::EOPNOTSUPP), Some(libc::ENOSYS)] {
+        let path = dir.path().join("result");
+        let options = FileOptions::new().len(bytes.len() as u64).method(Method::Direct);
+        let write = || {
+            let file = options.create(&path).unwrap();
+            for (index, piece) in bytes.chunks(MIB - 100).enumerate() {
+                file.write_at((index * (MIB - 100)) as u64, piece).unwrap();
+            }
+            assert_eq!(file.finish().unwrap().method, Method::Direct);
+        };
+        match errno {
+            Some(errno) => kernel::where_it_fails(libc::SYS_pwritev2, errno, write),
+            None => write(),
+        }
+        super::assert_content(&path, &bytes, &format!("{errno:?}"));
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn an_error_of_a_thread_alone_is_told_by_its_write() {
+    let dir = scratch();
+    let piece = vec![7; MIB];
+    let path = dir.path().join("result");
+    let options = FileOptions::new().len(4 * MIB as u64).method(Method::Direct);
+    kernel::where_it_fails(libc::SYS_pwritev2, libc::EIO, || {
+        let file = options.create(&path).unwrap();
+        file.write_at(0, &piece).unwrap();
+        let error = file.write_at(MIB as u64, &piece).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+        assert_eq!(file.finish().unwrap_err().to_string(), error.to_string());
+    });
+    assert!(!path.exists());
+}
+
+#[test]
 fn pieces_beyond_the_end_or_over_each_other_are_refused() {
     let dir = scratch();
     let path = dir.path().join("result");
@@ -89,7 +128,8 @@ fn pieces_beyond_the_end_or_over_each_other_are_refused() {
 
 /// Has three threads write 64 MiB, which are more than there is; answers the error.
 fn overfill(path: &Path, options: &FileOptions) -> Error {
-    let file = options.create(path).unwrap();
+    // The space of the file before may not be free yet.
+    let file = until("the file can be made", || options.create(path).ok());
     std::thread::scope(|scope| {
         for thread in 0..3 {
             let file = &file;
