@@ -2,23 +2,51 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 use rustix::io;
 use vellum::internal;
 use vellum_sys::{self as sys, filesystem::Filesystem};
 
-use super::Method;
 use super::buffer::Pool;
 use super::direct::{Direct, Means};
 use super::mapped::Mapped;
+use super::{Method, lock};
 
 /// How bytes get into the file.
 #[derive(Debug)]
 pub(super) enum WritePath {
-    Buffered { allocates: bool },
+    Buffered(Buffered),
     Direct(Direct),
     Mapped(Mapped),
+}
+
+/// `pwrite`, through the page cache.
+#[derive(Debug)]
+pub(super) struct Buffered {
+    /// Whether it is faster into space that is allocated.
+    allocates: bool,
+    /// Held for each write where the kernel would hold a lock of its own. Its lock spins, also
+    /// where threads have to share processors.
+    turn: Option<Mutex<()>>,
+}
+
+impl Buffered {
+    fn on(filesystem: Filesystem) -> Buffered {
+        use Filesystem::{Btrfs, Ext, Tmpfs, Xfs};
+        let takes_turns = matches!(filesystem, Btrfs | Ext | Tmpfs | Xfs);
+        Buffered {
+            // XFS and btrfs write faster into space that they allocate when pages are written back.
+            allocates: matches!(filesystem, Ext | Tmpfs),
+            turn: takes_turns.then(Mutex::default),
+        }
+    }
+
+    fn write(&self, fd: BorrowedFd<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let _turn = self.turn.as_ref().map(lock);
+        sys::file::write_all_at(fd, bytes, offset)
+    }
 }
 
 impl WritePath {
@@ -31,7 +59,7 @@ impl WritePath {
         method: Method,
         sync: bool,
     ) -> io::Result<WritePath> {
-        use Filesystem::{Btrfs, Ext, Tmpfs};
+        use Filesystem::{Btrfs, Tmpfs};
         let filesystem = Filesystem::of(fd)?;
         let method = match method {
             Method::Auto => internal::method(filesystem, sync),
@@ -53,8 +81,7 @@ impl WritePath {
             }
             _ => {}
         }
-        // XFS and btrfs write faster into space that they allocate when pages are written back.
-        Ok(WritePath::Buffered { allocates: matches!(filesystem, Ext | Tmpfs) })
+        Ok(WritePath::Buffered(Buffered::on(filesystem)))
     }
 
     /// The method in use.
@@ -71,13 +98,13 @@ impl WritePath {
         match self {
             WritePath::Direct(direct) => direct.preallocation.prepare(fd),
             WritePath::Mapped(mapped) => mapped.preallocation.prepare(fd),
-            WritePath::Buffered { allocates: true } => {
+            WritePath::Buffered(Buffered { allocates: true, .. }) => {
                 match sys::file::allocate_range(fd, 0, len) {
                     Err(io::Errno::OPNOTSUPP) => Ok(()),
                     answer => answer,
                 }
             }
-            WritePath::Buffered { allocates: false } => Ok(()),
+            WritePath::Buffered(_) => Ok(()),
         }
     }
 
@@ -91,7 +118,7 @@ impl WritePath {
     ) -> io::Result<()> {
         sys::file::check_size_limit(offset.saturating_add(bytes.len() as u64))?;
         match self {
-            WritePath::Buffered { .. } => sys::file::write_all_at(fd, bytes, offset),
+            WritePath::Buffered(buffered) => buffered.write(fd, offset, bytes),
             WritePath::Direct(direct) => direct.write(Means { buffered: fd, pool }, offset, bytes),
             WritePath::Mapped(mapped) => mapped.write(fd, offset, bytes),
         }
