@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
+use vellum_sys::HugeMemory;
+
 use super::lock;
 
 /// Where memory starts: no device asks for more.
@@ -11,24 +13,69 @@ pub(super) const MEMORY_ALIGNMENT_BYTES: usize = 4096;
 /// More than this is given back to the system, so that a burst of buffers costs memory once.
 const POOLED_BYTES_MAX: usize = 64 << 20;
 
+/// From this length on, memory is asked for in huge pages.
+pub(super) const HUGE_FROM_BYTES: usize = 512 << 10;
+
 /// Aligned memory of any content.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     start: usize,
     len: usize,
 }
 
+/// Where the bytes are.
+#[derive(Debug)]
+enum Bytes {
+    /// With room to begin at a boundary.
+    Pages(Vec<u8>),
+    Huge(HugeMemory),
+}
+
 impl Memory {
     fn new(len: usize) -> Memory {
+        if len >= HUGE_FROM_BYTES
+            && let Ok(memory) = HugeMemory::new(len)
+        {
+            return Memory { bytes: Bytes::Huge(memory), start: 0, len };
+        }
         let bytes = vec![0; len + MEMORY_ALIGNMENT_BYTES];
         let start = bytes.as_ptr().align_offset(MEMORY_ALIGNMENT_BYTES);
-        Memory { bytes, start, len }
+        Memory { bytes: Bytes::Pages(bytes), start, len }
     }
 
     /// Bytes there is room for.
     fn capacity(&self) -> usize {
-        self.bytes.len().saturating_sub(MEMORY_ALIGNMENT_BYTES)
+        match &self.bytes {
+            Bytes::Pages(bytes) => bytes.len().saturating_sub(MEMORY_ALIGNMENT_BYTES),
+            Bytes::Huge(memory) => memory.len(),
+        }
+    }
+}
+
+impl Default for Bytes {
+    fn default() -> Bytes {
+        Bytes::Pages(Vec::new())
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Pages(bytes) => bytes,
+            Bytes::Huge(memory) => memory,
+        }
+    }
+}
+
+impl DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Bytes::Pages(bytes) => bytes,
+            Bytes::Huge(memory) => memory,
+        }
     }
 }
 
@@ -122,6 +169,8 @@ impl fmt::Debug for Buffer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use vellum_sys::HUGE_PAGE_BYTES;
+
     use super::*;
 
     #[test]
@@ -134,5 +183,8 @@ mod tests {
         let second = pool.take(50_000);
         assert_eq!((second.as_ptr(), second.len()), (address, 50_000));
         assert_ne!(pool.take(50_000).as_ptr(), address, "nobody shares it");
+        let large = pool.take(HUGE_FROM_BYTES);
+        assert!(large.as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
+        assert_eq!(large.len(), HUGE_FROM_BYTES);
     }
 }

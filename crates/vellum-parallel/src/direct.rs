@@ -23,14 +23,15 @@
 
 use std::collections::HashMap;
 use std::io::IoSlice;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::io;
-use vellum_sys as sys;
+use vellum_sys::{self as sys, HUGE_PAGE_BYTES};
 
-use super::buffer::{MEMORY_ALIGNMENT_BYTES, Memory, Pool};
+use super::buffer::{HUGE_FROM_BYTES, MEMORY_ALIGNMENT_BYTES, Memory, Pool};
 use super::lock;
 use super::preallocation::Preallocation;
 
@@ -39,8 +40,11 @@ use super::preallocation::Preallocation;
 pub(super) const CELL_BYTES: u64 = 64 << 10;
 /// Memory for open cells ends here (64 MiB); more go through the page cache.
 const OPEN_CELLS_MAX: usize = 1024;
-/// Unaligned memory is copied this much at a time, so that it stays in the processor's cache.
+/// What is copied is copied this much at a time, so that it stays in the processor's cache.
 const COPY_BYTES: usize = 1 << 20;
+/// Pieces that are copied unless they are in huge pages: from single pages the kernel makes several
+/// requests of one, and the device takes longer. Longer pieces keep a device busy anyway.
+const SCATTERED_BYTES: Range<usize> = HUGE_FROM_BYTES..4 << 20;
 
 /// A part of the file that several pieces share.
 #[derive(Debug)]
@@ -157,15 +161,15 @@ impl Direct {
         mut middle: &[u8],
         tail: Option<&[u8]>,
     ) -> io::Result<()> {
-        let is_aligned = middle.as_ptr().addr().is_multiple_of(self.memory_alignment);
+        let is_straight = self.is_straight(middle);
         let mut memory = Memory::default();
-        if !is_aligned && !middle.is_empty() {
+        if !is_straight && !middle.is_empty() {
             memory = means.pool.take(COPY_BYTES.min(middle.len()));
         }
         loop {
-            let len = if is_aligned { middle.len() } else { middle.len().min(memory.len()) };
+            let len = if is_straight { middle.len() } else { middle.len().min(memory.len()) };
             let (mut now, rest) = middle.split_at(len);
-            if !is_aligned {
+            if !is_straight {
                 memory[..len].copy_from_slice(now);
                 now = &memory[..len];
             }
@@ -179,6 +183,14 @@ impl Direct {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether a direct write takes these bytes as they are, and fast.
+    fn is_straight(&self, bytes: &[u8]) -> bool {
+        let address = bytes.as_ptr().addr();
+        let may_scatter = SCATTERED_BYTES.contains(&bytes.len());
+        address.is_multiple_of(self.memory_alignment)
+            && (!may_scatter || address.is_multiple_of(HUGE_PAGE_BYTES))
     }
 
     /// Writes whole blocks from aligned memory, going on after short writes.

@@ -82,4 +82,4 @@ pub mod wait;
 #[cfg(target_os = "linux")]
 pub use dir::Dir;
 #[cfg(target_os = "linux")]
-pub use map::{HUGE_PAGE_BYTES, Map};
+pub use map::{HUGE_PAGE_BYTES, HugeMemory, Map};

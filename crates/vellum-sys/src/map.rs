@@ -10,12 +10,14 @@
 //! the same, the [guard](crate::guard) answers the signal, and [`Map::is_lost`] says so.
 
 use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
+use std::slice;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use rustix::io::{self, Errno};
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::advice;
 use crate::guard::{Guard, OnLoss};
@@ -232,6 +234,59 @@ impl Map {
     }
 }
 
+/// Memory of this process, in huge pages where the system gives them to those that ask.
+///
+/// A request to a device names each stretch of memory that it takes bytes from, and may name only
+/// so many: a huge page is one stretch.
+#[derive(Debug)]
+pub struct HugeMemory {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the range belongs to the value and to no thread, and is reached by borrows of it alone.
+unsafe impl Send for HugeMemory {}
+// SAFETY: as above.
+unsafe impl Sync for HugeMemory {}
+
+impl HugeMemory {
+    /// Memory of zeros; `len` is not 0. It begins at a multiple of the size of a huge page.
+    pub fn new(len: usize) -> io::Result<HugeMemory> {
+        let whole = len.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
+        let room = aligned_room(whole)?;
+        let memory = HugeMemory { start: room.cast(), len: whole };
+        // SAFETY: the room was just made, and nobody else knows of it. Advice changes no byte.
+        unsafe {
+            mm::mprotect(room.as_ptr(), whole, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            let _ = advice::give(room.as_ptr(), whole, Advice::LinuxHugepage);
+        }
+        Ok(memory)
+    }
+}
+
+impl Deref for HugeMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `new` has mapped that much, for reading too, and zeros are bytes.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for HugeMemory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the borrow is the only one.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for HugeMemory {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new`, and whoever uses it borrows `self`.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
 /// Addresses for `len` bytes, at a multiple of the size of a huge page, with nothing behind them.
 fn aligned_room(len: usize) -> io::Result<NonNull<c_void>> {
     let kept = len.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
@@ -353,6 +408,16 @@ mod tests {
         assert_eq!(&bytes, b"kept");
         crate::file::read_up_to_at(&file, &mut bytes, 2 * HUGE_PAGE_BYTES as u64 - 4).unwrap();
         assert_eq!(&bytes, b"last");
+    }
+
+    #[test]
+    fn huge_memory_is_zeros_at_the_boundary_of_a_page() {
+        let mut memory = HugeMemory::new(HUGE_PAGE_BYTES + 1).unwrap();
+        assert!(memory.as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES));
+        assert!(memory.len() > HUGE_PAGE_BYTES && memory.iter().all(|byte| *byte == 0));
+        memory[HUGE_PAGE_BYTES] = 7;
+        assert_eq!(memory[HUGE_PAGE_BYTES], 7);
+        assert!(HugeMemory::new(usize::MAX).is_err());
     }
 
     #[test]
