@@ -107,8 +107,10 @@ impl ResultFile {
     /// pages are allocated by the threads that write, which in all takes about as long. A thread
     /// may prepare while others write already.
     pub fn prepare(&self) -> Result<()> {
-        let Some(len) = self.options.len.filter(|len| *len > 0) else { return Ok(()) };
-        let prepared = self.write_path.prepare(self.fd.as_fd(), len);
+        if self.options.len.is_none_or(|len| len == 0) {
+            return Ok(());
+        }
+        let prepared = self.write_path.prepare(self.fd.as_fd());
         self.noted(prepared.or_os("allocate the result file", &self.path))
     }
 

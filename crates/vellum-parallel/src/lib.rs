@@ -30,10 +30,10 @@
 //!
 //! | filesystem | with [`FileOptions::sync`] | without |
 //! |---|---|---|
-//! | ext4 | allocated, then [`Method::Direct`] | allocated, then [`Method::Mapped`] |
+//! | ext4 | allocated, then [`Method::Direct`] | allocated, then [`Method::Buffered`] |
 //! | XFS | the same | [`Method::Buffered`] |
 //! | btrfs | the same, without copy-on-write | [`Method::Buffered`] |
-//! | tmpfs | [`Method::Mapped`] | the same |
+//! | tmpfs | [`Method::Mapped`], in huge pages | the same |
 //! | others (FUSE, overlay, network) | [`Method::Buffered`] | [`Method::Buffered`] |
 //!
 //! The measurements behind this are in `docs/decisions/0007-one-file-by-many-threads.md`.

@@ -166,7 +166,7 @@ fn each_filesystem_gets_the_method_that_suits_it() {
     let test = "each_filesystem_gets_the_method_that_suits_it";
     // Synced by choice, unsynced by choice, direct as asked, mapped as asked.
     let cases = [
-        (Mount::ext4(test, 32), [Direct, Mapped, Direct, Mapped]),
+        (Mount::ext4(test, 32), [Direct, Buffered, Direct, Mapped]),
         (Mount::xfs(test), [Direct, Buffered, Direct, Mapped]),
         (Mount::btrfs(test, 128), [Direct, Buffered, Direct, Buffered]),
         (Mount::tmpfs(test, 8), [Mapped, Mapped, Buffered, Mapped]),
