@@ -16,14 +16,17 @@ pub enum Method {
     /// of `vellum-parallel`.
     #[default]
     Auto,
-    /// `pwrite` into the page cache: works everywhere, one thread at a time.
+    /// `pwrite` into the page cache: works everywhere, one thread at a time. On ext4 into allocated
+    /// blocks.
     Buffered,
     /// `pwrite` past the page cache into allocated blocks, all threads at the same time. On btrfs
-    /// the file is made without copy-on-write, and so without checksums and compression. Where
-    /// there are no direct writes, [`Method::Buffered`] takes its place.
+    /// the file is made without copy-on-write, and so without checksums and compression. A thread
+    /// that writes alone goes through the page cache, which keeps nothing (Linux 6.14). Where there
+    /// are no direct writes, [`Method::Buffered`] takes its place.
     Direct,
-    /// Into the page cache, by `pwrite` for the thread that finds nobody else
-    /// there, through a shared mapping for the others. Where such a mapping is not safe (btrfs,
+    /// Into the page cache. On tmpfs all threads store into huge pages. Elsewhere, and where there
+    /// are none, the thread that finds nobody else there uses `pwrite`, and the others store
+    /// through a shared mapping. Where such a mapping is not safe (btrfs,
     /// FUSE, overlay, network), [`Method::Buffered`] takes its place.
     Mapped,
 }
