@@ -12,9 +12,10 @@
 //! the end. So no block is ever written twice, none is read back, and no block has a direct and a
 //! buffered writer.
 //!
-//! A direct write returns when the device has it. Several threads keep a device busy in this way; one
-//! alone would wait a round trip for each of its pieces. So a thread that writes alone goes through
-//! the page cache, which writes each piece behind its back and keeps none (`RWF_DONTCACHE`).
+//! A direct write returns when the device has it. Several threads keep a device busy in this way.
+//! One alone would wait a round trip for each of its pieces. So a thread that writes alone goes
+//! through the page cache, which writes each piece behind its back and keeps none
+//! (`RWF_DONTCACHE`).
 //!
 //! **Invariant**: every byte of a cell takes the same path: straight to the device, through the
 //! cell's memory, or (where too many cells are open, a thread writes alone, or direct writes are

@@ -8,8 +8,8 @@
 //! would take the processor away from the writer.
 //!
 //! In memory (tmpfs) a page costs more than the bytes in it. So there the kernel is asked for huge
-//! pages, one by one by the thread that comes first, and all threads store into them. It gives them
-//! also where the mount has none by itself. Where it does not, the two paths remain.
+//! pages, one by one by the thread that comes first, and all threads store into them. A mount
+//! without huge pages has these too. Where they are refused, the two paths remain.
 //!
 //! Pages are faulted in before anything is stored into them. So a full disk is an error, and does
 //! not kill the process. A batch of pages is small enough that their zeros are still in the

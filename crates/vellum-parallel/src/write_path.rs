@@ -28,7 +28,7 @@ pub(super) enum WritePath {
 pub(super) struct Buffered {
     /// Where it is faster into space that is allocated: on ext4 twice as fast.
     preallocation: Option<Preallocation>,
-    /// Held for each write where the kernel would hold a lock of its own. Its lock spins, also
+    /// Held for each write where the kernel would hold a lock of its own. That lock spins, also
     /// where threads have to share processors.
     turn: Option<Mutex<()>>,
 }

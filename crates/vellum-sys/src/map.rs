@@ -202,9 +202,9 @@ impl Map {
         }
     }
 
-    /// Puts the huge page at `offset`, a multiple of its size, in the place of single pages, also in
-    /// a filesystem in memory that is mounted without huge pages. At least one page must be there.
-    /// Where it is refused, the single pages stay.
+    /// Puts the huge page at `offset`, a multiple of its size, in the place of single pages: also
+    /// in a filesystem in memory that is mounted without them. At least one page must be there.
+    /// Where that is refused, the single pages stay.
     pub fn collapse(&self, offset: usize) -> io::Result<()> {
         if offset.checked_add(HUGE_PAGE_BYTES).is_none_or(|end| end > self.len) {
             return Err(Errno::INVAL);
@@ -250,7 +250,7 @@ unsafe impl Send for HugeMemory {}
 unsafe impl Sync for HugeMemory {}
 
 impl HugeMemory {
-    /// Memory of zeros; `len` is not 0. It begins at a multiple of the size of a huge page.
+    /// Memory of zeros from a multiple of the size of a huge page on; `len` is not 0.
     pub fn new(len: usize) -> io::Result<HugeMemory> {
         let whole = len.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let room = aligned_room(whole)?;
@@ -282,7 +282,7 @@ impl DerefMut for HugeMemory {
 
 impl Drop for HugeMemory {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new`, and whoever uses it borrows `self`.
+        // SAFETY: the range was mapped by `new`, and each use of it borrows `self`.
         let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

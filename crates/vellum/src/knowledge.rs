@@ -133,7 +133,7 @@ pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
         Filesystem::Ext | Filesystem::Xfs | Filesystem::Btrfs if is_synced => Method::Direct,
         // In huge pages 1.8 to 3 times the speed of many files.
         Filesystem::Tmpfs => Method::Mapped,
-        // Threads that take turns to `pwrite` do better than any that store beside them: decision 7.
+        // Threads that take turns do better than any that store beside them: decision 7.
         _ => Method::Buffered,
     }
 }
