@@ -92,21 +92,21 @@ fn a_room_uses_only_those_above_it() {
 fn figures_of_the_structure_only_sink() {
     let library = Crate::read("vellum");
     let mut all = vec![
-        ("words of docs/", 74626, figures::page_words()),
+        ("words of docs/", 74752, figures::page_words()),
         ("files of log/ in a circle, calls counted", 31, figures::circles_of_log(&library)),
         ("files directly in log/", 1, figures::files_of_log()),
         ("fields of Core", 10, figures::core_fields(&library)),
         ("methods of shared handles", 44, figures::handle_methods(&library)),
         ("files with methods of shared handles", 3, figures::handle_files(&library)),
         ("shared handles that deref", 0, figures::handle_derefs(&library)),
-        ("places in log/ and segment/ that name a layout", 33, figures::layouts(&library)),
+        ("places in log/ and segment/ that name a layout", 31, figures::layouts(&library)),
         ("files in log/ and segment/ that name a layout", 10, figures::layout_files(&library)),
         ("places that ask whether records have frames", 16, figures::frame_questions(&library)),
         ("shared words changed outside of shared/", 0, figures::foreign_stores(&library)),
         ("names at the root", 45, figures::root_names(&library)),
         ("methods of Log", 43, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 20581, figures::code_lines()),
+        ("lines of code of the library", 20761, figures::code_lines()),
         ("pronouns as subjects in comments", 125, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {

@@ -63,14 +63,13 @@ impl Tuning {
         self
     }
 
-    /// How far ahead of the tail this process makes pages ready, in bytes: a multiple of 4096, at
-    /// least one page. Default: 1 MiB, or a segment where that is less. In a framed log, space
-    /// further ahead is made ready for long records: 256 of them, up to 16 MiB.
+    /// How far ahead of the tail this process makes pages ready at most, in bytes: a multiple of
+    /// 4096, at least one page. Default: 1 MiB, or a segment where that is less. It makes as much
+    /// ready as the log takes in a millisecond, 16 KiB at least. In a framed log, space further
+    /// ahead is made ready for long records: 256 of them, up to 16 MiB.
     ///
-    /// Of a text log this is the most, because other tools see what is ready as NULs behind the
-    /// text: it starts with 16 KiB, and doubles while that lasts for less than a millisecond. So a
-    /// mapped text log that is written slowly has 32 KiB of them at most, and none once it is
-    /// closed; one that is filled by [`Fill::Pwrite`] has none.
+    /// Other tools see what is ready in a mapped text log as NULs behind the text, and none once it
+    /// is closed. A log that is filled by [`Fill::Pwrite`] has none.
     pub fn prefault_bytes(mut self, bytes: u64) -> Tuning {
         self.prefault_bytes = Some(bytes);
         self

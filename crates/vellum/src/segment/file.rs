@@ -256,7 +256,21 @@ impl Segment {
         } else {
             end
         };
-        self.ready_len.store(ready, Ordering::Relaxed);
+        self.ready_len.fetch_max(ready, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Populates what was made ready from `begin` to `ready_end`, before it is needed.
+    pub(crate) fn make_ready_ahead(&self, begin: Lsn, ready_end: Lsn) -> Result<()> {
+        let Some(map) = self.kept_map() else { return Ok(()) };
+        let begin = (self.offset_of(begin) as usize).max(self.ready_len.load(Ordering::Relaxed));
+        let end = (self.offset_of(ready_end) as usize).min(map.len());
+        if begin < end {
+            let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
+            let end = end.min(file_len as usize);
+            map.populate(begin, end.saturating_sub(begin));
+            self.ready_len.fetch_max(end, Ordering::Relaxed);
+        }
         Ok(())
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod prepare;
 pub(crate) mod rights;
 pub(crate) mod stage;
 pub(crate) mod target;
+pub(crate) mod window;
 
 use crate::error::OsResult;
 use crate::sys::Dir;

@@ -92,18 +92,6 @@ impl RuleWords {
         self.edge.store(0, Ordering::SeqCst);
     }
 
-    /// Bytes of zeros to write at a time, as they were chosen last.
-    #[inline]
-    pub(crate) fn window(&self) -> u64 {
-        self.window.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_window(&self, window: u64) {
-        if self.window() != window {
-            self.window.store(window, Ordering::Relaxed);
-        }
-    }
-
     /// Forgets which segment was left, and where the edge is. The caller is alone.
     pub(super) fn forget(&self) {
         self.closed_before.store(0, Ordering::Release);
@@ -183,12 +171,6 @@ impl NameWords {
 
     pub(crate) fn set_next_made(&self, is_made: bool) {
         self.is_next_made.store(is_made.into(), Ordering::SeqCst);
-    }
-
-    /// When zeros were written last, and from now on `now`, in microseconds of the machine's own
-    /// clock.
-    pub(crate) fn zeroed_at(&self, now: u64) -> u64 {
-        self.zeroed_at.swap(now, Ordering::Relaxed)
     }
 
     /// Forgets which segment is the newest; what comes next is not named earlier all the same.

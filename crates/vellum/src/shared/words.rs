@@ -112,8 +112,7 @@ pub(crate) struct RuleWords {
     pub(super) rotate_at: AtomicU64,
     /// Position beyond which the next file has to be made ready; `u64::MAX` once it is.
     pub(super) edge: AtomicU64,
-    /// Bytes of zeros to write at a time, or 0 for the least.
-    pub(super) window: AtomicU64,
+    _retired: AtomicU64,
     /// The moment before `rotate_at`: a clock that tells less has been put back.
     pub(super) rotated_at: AtomicU64,
 }
@@ -140,8 +139,7 @@ pub(crate) struct NameWords {
     pub(super) time: AtomicU64,
     /// 1 if the file under the unfinished name is whole and waits for its own.
     pub(super) is_next_made: AtomicU64,
-    /// When zeros were written last, in microseconds of the machine's own clock.
-    pub(super) zeroed_at: AtomicU64,
+    _retired: AtomicU64,
     /// 1 if the newest segment continues the one before it. Stored with `time`.
     pub(super) is_continuation: AtomicU64,
     /// Bytes of text in the files that it continues.

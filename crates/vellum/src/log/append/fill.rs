@@ -85,7 +85,10 @@ impl Filler<'_> {
         let len = header.len() + parts.iter().map(|part| part.len()).sum::<usize>();
         let segment = Appender::of(self.writer).segment(self.slot, at)?;
         let offset = segment.offset_of(at);
-        let Some(map) = segment.mapped(offset, len, || self.writer.core.ready_end())? else {
+        let core = self.writer.core;
+        // No more than others would make ready for it: an append has time for a window.
+        let limit = || core.ready_end().min(Lsn::new(at.get() + 2 * core.ready.window.bytes()));
+        let Some(map) = segment.mapped(offset, len, limit)? else {
             return self.write_record(at, header, parts);
         };
         let mut next = offset as usize + header.len();

@@ -9,9 +9,9 @@
 
 use crate::format::frame::frame_len;
 use crate::log::append::reserve::Placement;
-use crate::log::append::steps::SHORT_LEN_MAX;
 use crate::log::append::{Append, Appender};
 use crate::log::layout;
+use crate::log::layout::limits::SHORT_LEN_MAX;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;

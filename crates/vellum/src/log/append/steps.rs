@@ -10,6 +10,7 @@ use crate::log::append::fill::{Filler, MAPPED_LEN_MAX};
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
+use crate::log::layout::limits::SHORT_LEN_MAX;
 use crate::log::layout::{self, limits};
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
@@ -19,8 +20,6 @@ use crate::shared::tail_word::{self, Range};
 use crate::sys::guard;
 use crate::{Error, ErrorKind, Lsn, OnFull, Result};
 
-/// Longest record that is appended by `short`. Longer ones want more space ahead.
-pub(crate) const SHORT_LEN_MAX: u64 = 4096;
 const _: () = assert!(SHORT_LEN_MAX <= MAPPED_LEN_MAX);
 
 /// Text that is appended as one piece.

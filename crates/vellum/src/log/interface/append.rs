@@ -32,19 +32,20 @@ impl Log {
     /// # Cost
     ///
     /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
-    /// `pwrite`. Every [`prefault_bytes`](crate::Tuning::prefault_bytes) one of the writers writes
-    /// zeros for the next two or three windows to the page cache.
+    /// `pwrite`. One of the writers now and then writes zeros for what the log takes in the next
+    /// millisecond to the page cache: 14 µs for 16 KiB, 300 µs for the most, which is
+    /// [`prefault_bytes`](crate::Tuning::prefault_bytes).
     ///
-    /// In a [staged](crate::Fill::Staged) log it then also gets on with the next segment: 2 MiB to
-    /// the device for each MiB of records, and two syncs at the end. Records of 64 KiB and more
-    /// have the next segment written and synced by one append. Where the stage is full an append
-    /// commits up to [`staged_segments_max`](crate::Tuning::staged_segments_max) segments, or
-    /// fails ([`on_stage_full`](crate::Tuning::on_stage_full)). Each takes as long as the device
+    /// In a [staged](crate::Fill::Staged) log it then also gets on with the next segment: 512 KiB
+    /// to the device for each 256 KiB of records, and two syncs at the end. Records of 64 KiB and
+    /// more have the next segment written and synced by one append. Where the stage is full an
+    /// append commits up to [`staged_segments_max`](crate::Tuning::staged_segments_max) segments,
+    /// or fails ([`on_stage_full`](crate::Tuning::on_stage_full)). Each takes as long as the device
     /// does: the whole of a segment 5 to 25 ms as measured.
     ///
-    /// A [keeper](Log::keep_prepared) or a [committer](Log::committer) of this process does both
-    /// for records of up to 64 KiB, as long as it keeps up: no append syncs anything then, or
-    /// writes to the device.
+    /// A [keeper](Log::keep_prepared) or a [committer](Log::committer) of this process does all
+    /// that for records of up to 64 KiB, as long as it keeps up: no append syncs anything then, or
+    /// writes to the device, and hardly one writes zeros.
     #[inline]
     pub fn append(&self, record: &[u8]) -> Result<Lsn> {
         Append::of(&self.core).append_record(record)

@@ -162,7 +162,8 @@ impl Log {
         spare_segments::release(&self.core, u64::MAX)
     }
 
-    /// A thread that keeps `segments` segments ready, until it is dropped. In a
+    /// A thread that keeps `segments` segments ready, until it is dropped, and the next mebibytes
+    /// of the log mapped and written with zeros: appends of this process find all that done. In a
     /// [staged](crate::Fill::Staged) log it also commits when half a segment is not durable, so
     /// that no append finds the stage full while it keeps up.
     ///

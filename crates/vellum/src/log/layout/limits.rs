@@ -5,6 +5,9 @@ use crate::log::layout::text::TextLog;
 use crate::log::state::core::Core;
 use crate::{Layout, Lsn, Result, sys};
 
+/// Longest record that is appended by `append::short`. Longer ones want more space ahead.
+pub(crate) const SHORT_LEN_MAX: u64 = 4096;
+
 /// Up to which offset of its segment a record may end that starts at `start`, unless it starts the
 /// segment; 0 where records go behind the segment.
 #[inline]
@@ -28,21 +31,6 @@ pub(crate) fn file_len(core: &Core) -> u64 {
 pub(crate) fn check_size_limit(core: &Core) -> Result<()> {
     let len = file_len(core);
     sys::file::check_size_limit(len).or_os("write to a segment of the log", &core.dir)
-}
-
-/// How much to make ready in one go.
-pub(crate) fn window(core: &Core) -> u64 {
-    match core.geometry.layout {
-        Layout::Framed => core.ready.prefault_bytes.min(core.capacity()),
-        Layout::Text => TextLog::of(core).window(),
-    }
-}
-
-/// Notes that a window is written now, by which the next one is as long as the pace asks for.
-pub(crate) fn adapt_window(core: &Core) {
-    if core.geometry.layout.rotates() {
-        TextLog::of(core).adapt_window();
-    }
 }
 
 /// Bytes that a reservation of `len` takes at `start`, with what is skipped before it.

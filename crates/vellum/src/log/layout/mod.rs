@@ -3,6 +3,7 @@
 
 pub(crate) mod closed_files;
 pub(crate) mod framed;
+pub(crate) mod helped;
 pub(crate) mod limits;
 pub(crate) mod text;
 
@@ -60,10 +61,11 @@ pub(crate) fn look_ahead(
 /// Up to where records of `len` bytes end that have nothing prepared.
 #[inline]
 pub(crate) fn calm_end(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
-    Lsn::new(match writer.core.geometry.layout {
+    let calm_end = match writer.core.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).calm_end(len, is_ready),
         Layout::Text => TextWriter::of(writer).calm_end(is_ready),
-    })
+    };
+    Lsn::new(calm_end).min(writer.attachment.helpers.asked_until())
 }
 
 /// Prepares what was noted.

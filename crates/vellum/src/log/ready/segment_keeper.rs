@@ -42,6 +42,8 @@ impl SegmentKeeper {
             Error::os(errno, "start a thread that prepares segments of", &core.dir)
         })?;
         core.attachment()?.helpers.add(thread.thread());
+        // What is wrong is told to those who append.
+        let _ = Commit::of(&core).help_unasked();
         Ok(SegmentKeeper { is_over, thread: Some(thread), pid: std::process::id() })
     }
 }
@@ -58,8 +60,7 @@ fn keep(core: &Core, segments: u64, is_over: &AtomicBool) {
             retention::tidy(writer);
         }
         let _ = Commit::of(core).help();
-        // Those of other processes cannot ask.
-        let _ = Commit::of(core).commit_half_stage();
+        let _ = Commit::of(core).help_unasked();
     }
     if let Ok(attachment) = core.attachment() {
         attachment.helpers.leave();

@@ -47,18 +47,20 @@ fn step_end(core: &Core, at: u64) -> u64 {
     (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
 }
 
-/// How far to make ready in one go from `ready` on: a window, within a segment.
-fn ready_limit(core: &Core, ready: u64) -> u64 {
+/// How far to make ready in one go from `ready` on, for `end` to be ready in the end: a window or
+/// more of it, within a segment.
+fn ready_limit(core: &Core, ready: u64, end: u64) -> u64 {
     let segment_end = core.segment_end(Lsn::new(ready)).get();
     if !needs_zeros(core) {
         return segment_end;
     }
-    let window = limits::window(core);
-    let window = window.min(core.ready.pieces.window_max());
+    let (window, missing) = (&core.ready.window, end.saturating_sub(ready));
+    let bytes = window.bytes().max(missing.next_power_of_two().min(window.most()));
+    let bytes = bytes.min(core.ready.pieces.window_max());
     // Windows are counted in the file, so that the page cache can take them in large folios.
     let header_len = core.geometry.layout.file_header_len();
     let offset = header_len + ready % core.capacity();
-    let window_end = ready + window - offset % window;
+    let window_end = ready + bytes - offset % bytes;
     window_end.min(segment_end)
 }
 
@@ -212,9 +214,10 @@ impl RoomMaker<'_> {
         let words = core.words();
         // A dead owner may have reserved beyond `ready_end` without taking it along; nothing
         // that is reserved may be zeroed.
-        let mut ready = core.ready_end().max(tail_word::tail(words)).get();
+        let tail = tail_word::tail(words);
+        let mut ready = core.ready_end().max(tail).get();
         if ready < end.get() {
-            limits::adapt_window(core);
+            core.ready.window.adapt(tail);
         }
         while ready < end.get() {
             if let Some(stage) = &core.commits.stage {
@@ -222,9 +225,9 @@ impl RoomMaker<'_> {
             }
             let begin = ready;
             ready = match needs_zeros(core) {
-                true => self.write_window(ready)?,
+                true => self.write_window(ready, end.get())?,
                 false if goes_in_steps(core) => self.allocate_step(ready)?,
-                false => ready_limit(core, ready),
+                false => ready_limit(core, ready, end.get()),
             };
             words.raise_ready_end(ready);
             self.prepare.wake_waiters();
@@ -238,16 +241,15 @@ impl RoomMaker<'_> {
 
     /// Writes zeros from `ready` to `end` at least; returns up to where.
     fn write_zeros(self, mut ready: u64, end: u64) -> Result<u64> {
-        limits::adapt_window(self.prepare.writer.core);
         while ready < end {
-            ready = self.write_window(ready)?;
+            ready = self.write_window(ready, end)?;
         }
         Ok(ready)
     }
 
-    /// Writes a window of zeros at `ready`; returns its end.
-    fn write_window(self, ready: u64) -> Result<u64> {
-        self.write_zeros_to(ready, ready_limit(self.prepare.writer.core, ready))
+    /// Writes a window of zeros at `ready`, on the way to `end`; returns its end.
+    fn write_window(self, ready: u64, end: u64) -> Result<u64> {
+        self.write_zeros_to(ready, ready_limit(self.prepare.writer.core, ready, end))
     }
 
     /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
@@ -266,13 +268,9 @@ impl RoomMaker<'_> {
             }
             Ok(limit)
         };
-        match write(limit) {
-            // Where the disk is full, or the process at its limit, there may be room for less.
-            Err(_) if goes_in_steps(self.prepare.writer.core) => {
-                write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit))
-            }
-            answer => answer,
-        }
+        // Where the disk is full, or the process at its limit, there may be room for less.
+        write(limit)
+            .or_else(|_| write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
     }
 
     /// Makes room in the stage for a long record of `len` bytes, which is written by system call:

@@ -2,6 +2,7 @@
 //!
 //! Frames are verified on the way, so that a bad disk does not become a bad backup.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::format::frame::{HEADER_LEN, Header, Kind, frame_len};
@@ -61,12 +62,15 @@ pub(crate) struct Raw {
     verified: Lsn,
     /// End of the batch that `verified` is in, or something before.
     batch_end: Lsn,
+    /// The last padding before `verified`. Its file may end in it, where nothing was written.
+    padding: Range<Lsn>,
 }
 
 impl Raw {
     pub(crate) fn new(core: Arc<Core>) -> Raw {
         let window = Window::new(Arc::clone(&core)).leave_no_trace();
-        Raw { core, window, at: Lsn::ZERO, verified: Lsn::ZERO, batch_end: Lsn::ZERO }
+        let padding = Lsn::ZERO..Lsn::ZERO;
+        Raw { core, window, at: Lsn::ZERO, verified: Lsn::ZERO, batch_end: Lsn::ZERO, padding }
     }
 
     /// Reads one piece from `from` on.
@@ -134,8 +138,10 @@ impl Raw {
         let lsn = self.verified;
         match self.look(lsn, durable)? {
             Scan::Frame { kind, payload_len, next } => {
-                if kind == Kind::Batch {
-                    self.batch_end = Lsn::new(next.get() + payload_len);
+                match kind {
+                    Kind::Batch => self.batch_end = Lsn::new(next.get() + payload_len),
+                    Kind::Pad => self.padding = lsn..next,
+                    _ => {}
                 }
                 self.verified = next;
                 Ok(())
@@ -240,6 +246,12 @@ impl Raw {
         while done < len {
             let at = Lsn::new(from.get() + done as u64);
             let bytes = self.window.fetch(at, STEP.min((len - done) as u64), end)?;
+            if bytes.is_empty() && self.padding.contains(&at) {
+                let count = (self.padding.end.min(end).get() - at.get()) as usize;
+                buf[done..done + count].fill(0);
+                done += count;
+                continue;
+            }
             if bytes.is_empty() {
                 return Err(self.damage(at, "the file ends before what is durable"));
             }

@@ -18,6 +18,7 @@ use crate::segment::pace::Pace;
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
+use crate::segment::window::Window;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::fork::PerProcess;
 use crate::{CommitPath, OnFull, OnStageFull, Options, Tuning, knowledge};
@@ -34,7 +35,7 @@ pub(crate) struct Ready {
     /// How long the commit groups were since this process made its last segment.
     pub(crate) groups: Groups,
     /// How far ahead of the tail this process makes pages ready.
-    pub(crate) prefault_bytes: u64,
+    pub(crate) window: Window,
     pub(crate) mapped_bytes_max: u64,
     /// Trimmed segments to keep, where the program says so.
     pub(crate) spares_max: Option<u64>,
@@ -98,7 +99,7 @@ impl Ready {
             pieces: Pieces::default(),
             pace: Pace::default(),
             groups: Groups::default(),
-            prefault_bytes: prefault_bytes.min(geometry.segment_capacity),
+            window: Window::new(prefault_bytes.min(geometry.segment_capacity)),
             mapped_bytes_max: options.tuning.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
             spares_max: options.tuning.spare_segments_max,
             last_listing: LastListing::default(),
@@ -108,8 +109,7 @@ impl Ready {
     /// Of a process that only reads files.
     pub(crate) fn none(geometry: &Geometry) -> Ready {
         let options = Options::default().tuning(Tuning::new().mapped_bytes_max(0));
-        let ready = Ready::new(Filesystem::Other(0), Rights::default(), &options, geometry);
-        Ready { prefault_bytes: geometry.segment_capacity, ..ready }
+        Ready::new(Filesystem::Other(0), Rights::default(), &options, geometry)
     }
 }
 

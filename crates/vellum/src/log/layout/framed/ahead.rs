@@ -1,22 +1,32 @@
 //! Preparing segments and zeros of a framed log before they are needed.
 
 use crate::log::layout::framed::FrameWriter;
-use crate::log::ready::{RoomMaker, stage};
+use crate::log::layout::helped;
+use crate::log::layout::limits::SHORT_LEN_MAX;
+use crate::log::ready::{RoomMaker, space, stage};
 use crate::log::state::attachment::{AfterPublish, Space};
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 
-/// Records that space is kept ready for, where that is more than the prefault window.
+/// Long records that space is kept ready for, where that is more than a window.
 const RECORDS_AHEAD: u64 = 256;
 /// But no more than this.
 const AHEAD_BYTES_MAX: u64 = 16 << 20;
+/// After how many bytes of the log its next segment gets more zeros: twice as many.
+const BEGUN_EVERY: u64 = 256 << 10;
+
 impl FrameWriter<'_> {
     /// Up to where records of `len` bytes end that have nothing prepared: a window of zeros for
     /// records that are stored, the next segment for those that are written.
     #[inline]
     pub(crate) fn calm_end(self, len: u64, is_ready: bool) -> u64 {
-        let prepared = self.writer.core.words().prepared_end(self.wants_zeros(is_ready));
-        prepared.saturating_sub(self.ahead(len))
+        let core = self.writer.core;
+        let wants_zeros = self.wants_zeros(is_ready);
+        let prepared = core.words().prepared_end(wants_zeros);
+        // A segment is begun earlier than a window before it is needed.
+        let is_window = wants_zeros && space::needs_zeros(core);
+        let ahead = if is_window { self.ahead(len) } else { self.files_ahead(len) };
+        prepared.saturating_sub(ahead)
     }
 
     #[inline]
@@ -25,25 +35,43 @@ impl FrameWriter<'_> {
         is_ready || (core.commits.stage.is_some() && !core.has_mapping())
     }
 
-    /// Bytes to have prepared ahead of records of `len` bytes: long ones use a window up before the
+    /// Bytes to have ready ahead of records of `len` bytes: long ones use a window up before the
     /// next one is ready.
     #[inline]
     fn ahead(self, len: u64) -> u64 {
-        self.writer.core.ready.prefault_bytes.max((len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX))
+        let records = match self.writer.attachment.helpers.are_there() {
+            // More than that is there in time.
+            true => 2 * len,
+            false if len > SHORT_LEN_MAX => (len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX),
+            false => 0,
+        };
+        self.writer.core.ready.window.bytes().max(records)
+    }
+
+    /// Bytes to have segments for ahead of records of `len` bytes.
+    #[inline]
+    fn files_ahead(self, len: u64) -> u64 {
+        self.writer.core.ready.window.most().max(self.ahead(len)).min(self.writer.core.capacity())
     }
 
     /// Prepares what was noted.
     pub(crate) fn prepare_next(self, space: Space, after: &mut AfterPublish) {
         let core = self.writer.core;
         let Space { end, len, is_ready } = space;
-        let (ahead, is_ready) = (self.ahead(len), self.wants_zeros(is_ready));
+        let is_ready = self.wants_zeros(is_ready);
         let words = core.words();
-        let is_helped = core.commits.stage.is_some() && self.writer.attachment.helpers.ask();
+        let is_helped = self.writer.attachment.helpers.ask(helped::asks_next(core, end));
+        if is_helped && end.get() + self.ahead(len) <= words.prepared_end(is_ready) {
+            return;
+        }
         let Some(prepare) = self.writer.try_lock_prepare() else { return };
         let allocated = words.allocated_end();
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
         let tail = tail_word::tail(words).max(end);
-        let mut wanted = Lsn::new(tail.get() + ahead.min(core.capacity()));
+        core.ready.window.adapt(tail);
+        let ahead = self.ahead(len);
+        let mut wanted = Lsn::new(tail.get() + self.files_ahead(len));
+        let is_helped = is_helped && core.commits.stage.is_some();
         if is_helped && tail.get() + core.capacity() / 4 <= allocated {
             // A helper makes the next segment, and has time for it.
             wanted = wanted.min(Lsn::new(allocated));
@@ -52,30 +80,39 @@ impl FrameWriter<'_> {
             return;
         }
         // The next append makes more, if this is not enough.
-        let ready_end = core.ready_end().max(tail).get() + 2 * core.ready.prefault_bytes;
-        let ready_end = wanted.min(Lsn::new(ready_end));
+        let ready_end = core.ready_end().max(tail).get() + 2 * core.ready.window.most();
+        let ready_end = wanted.min(Lsn::new(ready_end)).min(Lsn::new(tail.get() + ahead));
         let room = RoomMaker::of(&prepare);
         let prepared = core
             .check_words()
             .and_then(|()| room.create_to(allocated, wanted))
-            .and_then(|_| stage::check_room(core, wanted))
+            .and_then(|_| stage::check_room(core, ready_end))
             .and_then(|()| if is_ready { room.make_ready_to(ready_end) } else { Ok(()) });
         // Long records use segments up as fast as they can be made: who needs one makes it.
-        if prepared.is_ok() && !is_helped && ahead < AHEAD_BYTES_MAX {
+        if prepared.is_ok() && !is_helped && ahead < AHEAD_BYTES_MAX && self.begins_at(wanted) {
             let _ = room.begin_next_segment(wanted);
         }
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.writer.attachment.back_off(Lsn::new(tail.get() + core.ready.prefault_bytes / 8));
+            self.writer.attachment.back_off(Lsn::new(tail.get() + core.ready.window.most() / 8));
         }
         after.has_rotated |= words.allocated_end() > allocated;
         after.pause = after.pause.max(core.ready.pace.due());
+    }
+
+    /// Whether it is time to get on with the next segment: short windows do that once for several.
+    fn begins_at(self, wanted: Lsn) -> bool {
+        let window = self.writer.core.ready.window.bytes();
+        wanted.get() % BEGUN_EVERY < window
     }
 
     /// Gets on with the next segment for those who append: it is there when half of the one before
     /// is in use. Returns whether there is a new one.
     pub(crate) fn make_next_segment(self) -> Result<bool> {
         let core = self.writer.core;
+        if core.commits.stage.is_none() {
+            return Ok(false);
+        }
         let prepare = self.writer.lock_prepare()?;
         core.check_words()?;
         let (room, capacity) = (RoomMaker::of(&prepare), core.capacity());

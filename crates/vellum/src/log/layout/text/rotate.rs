@@ -16,11 +16,13 @@
 
 use std::time::Duration;
 
+use crate::log::layout::helped;
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{AfterPublish, Space};
 use crate::log::state::place;
 use crate::options::policy::Policy;
+use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
 use crate::sys::clock;
@@ -49,7 +51,7 @@ impl TextLog<'_> {
             return edge;
         }
         let edge = self.core.segment_of(tail).get()
-            + self.newest_room().saturating_sub(self.core.ready.prefault_bytes);
+            + self.newest_room().saturating_sub(self.core.ready.window.most());
         words.files.rule.set_edge(edge);
         edge
     }
@@ -59,11 +61,8 @@ impl TextLog<'_> {
         if !space::needs_zeros(self.core) {
             return 0;
         }
-        let words = self.core.words();
-        let tail = tail_word::tail(words);
-        let limit = self.core.segment_of(tail).get() + self.limit_at(tail);
-        let allocated = words.allocated_end();
-        (tail.get() + self.window()).min(limit).min(allocated)
+        let tail = tail_word::tail(self.core.words());
+        (tail.get() + self.core.ready.window.bytes()).min(helped::zeros_limit(self.core))
     }
 }
 
@@ -126,9 +125,9 @@ impl TextSpace<'_> {
             let group_bytes = next.group_bytes.saturating_add(core.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
-        // Somebody made them for a longer record and died: they would get a second name later.
-        RoomMaker::of(self.prepare)
-            .unallocate(core.segment_end(next.first).get(), core.segment_end(left_over).get());
+        if left_over > next.first {
+            self.remove_behind(next.first);
+        }
         if !is_continuation {
             // The limit will be that of the new file, where the one before may have room.
             words.files.rule.leave(Lsn::new(allocated));
@@ -137,11 +136,22 @@ impl TextSpace<'_> {
         let newest = next.first.get();
         let next = newest + core.capacity();
         let edge =
-            newest + TextLog::of(core).newest_room().saturating_sub(core.ready.prefault_bytes);
+            newest + TextLog::of(core).newest_room().saturating_sub(core.ready.window.most());
         words.files.rule.set_edge(edge);
         words.set_allocated_end(next);
         self.point_to_newest();
         Ok(())
+    }
+}
+
+impl TextSpace<'_> {
+    /// Removes the files behind the one at `first`, the newest first: somebody made them for a
+    /// longer record and died, and they would get a second name later.
+    fn remove_behind(self, first: Lsn) {
+        let dir = &self.prepare.writer.core.dir;
+        let Ok(listing) = Listing::read(dir) else { return };
+        let behind = listing.files.iter().rev().take_while(|file| file.first > first);
+        behind.for_each(|file| _ = file.remove(dir));
     }
 }
 
@@ -181,7 +191,7 @@ impl TextWriter<'_> {
         let words = core.words();
         let edge = words.files.rule.edge().unwrap_or(0);
         match is_ready && space::needs_zeros(core) {
-            true => edge.min(words.prepared_end(true).saturating_sub(TextLog::of(core).window())),
+            true => edge.min(words.prepared_end(true).saturating_sub(core.ready.window.bytes())),
             false => edge,
         }
     }
@@ -191,11 +201,17 @@ impl TextWriter<'_> {
         let core = self.writer.core;
         let Space { end, is_ready, .. } = space;
         let edge = TextLog::of(core).edge();
+        let helpers = &self.writer.attachment.helpers;
+        let is_near = || core.ready_end().get() < end.get() + core.ready.window.bytes();
+        if helpers.ask(helped::asks_next(core, end)) && end.get() <= edge && !is_near() {
+            return;
+        }
         let wants_zeros = is_ready && TextLog::of(core).zeros_end() > core.ready_end().get();
         if self.writer.attachment.backs_off_at(end) || !(end.get() > edge || wants_zeros) {
             return;
         }
         let Some(prepare) = self.writer.try_lock_prepare() else { return };
+        core.ready.window.adapt(tail_word::tail(core.words()));
         // Others may have gone on meanwhile.
         let zeros_end = if is_ready { TextLog::of(core).zeros_end() } else { 0 };
         let prepared = core
@@ -207,7 +223,7 @@ impl TextWriter<'_> {
             });
         if prepared.is_err() {
             // A full disk is not asked again for every record.
-            self.writer.attachment.back_off(Lsn::new(end.get() + core.ready.prefault_bytes / 8));
+            self.writer.attachment.back_off(Lsn::new(end.get() + core.ready.window.most() / 8));
         }
         after.pause = after.pause.max(core.ready.pace.due());
     }
