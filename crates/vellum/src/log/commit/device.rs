@@ -61,6 +61,8 @@ pub(crate) struct Means {
     segments: Vec<Arc<Segment>>,
     /// Where names have to be synced, too.
     names: Option<Names>,
+    /// Commits of this process that wait for it.
+    pub(crate) commits: u64,
 }
 
 /// What making the names of segments durable takes.
@@ -182,7 +184,8 @@ impl Leader<'_> {
                 GroupFiles::of(self.writer.core).next_of_group(first, segment.is_some(), end)?;
             segments.extend(segment);
         }
-        Ok(Means { segments, names: GroupFiles::of(self.writer.core).gather_names(end)? })
+        let names = GroupFiles::of(self.writer.core).gather_names(end)?;
+        Ok(Means { segments, names, commits: 0 })
     }
 
     /// The segment at `first`, ready for what a group up to `end` has in it; `None` where it was
@@ -234,7 +237,9 @@ impl Leader<'_> {
         if let Err(fault) = written {
             return self.fail(group, fault);
         }
-        core.words().commits.counts.count_sync(group, since.elapsed());
+        let time = since.elapsed();
+        core.words().commits.counts.count_sync(group, time);
+        self.writer.attachment.returning.note_group_end(means.commits, time);
         let liveness = self.writer.liveness();
         commit::finish(&core.words().commits, self.writer.attachment.me(), &liveness, group, until);
         wakeup::notify_durable(core);

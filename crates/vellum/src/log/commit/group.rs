@@ -13,6 +13,7 @@ use crate::log::commit::record::{self, Placed};
 use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
 use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
+use crate::log::state::returning::Gathering;
 use crate::log::state::{place, poison, wait, wakeup};
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, CommitLock, Step};
@@ -98,17 +99,26 @@ impl Commit<'_> {
         }
         let writer = self.core.writer()?;
         words.counts.count_commit();
+        let returning = &writer.attachment.returning;
+        returning.count_waiting();
         let (mut wait_left, mut nap) = (GroupWait::new(until), LOOK_FOR_THE_DEAD);
         loop {
-            match commit::next_step(words, end, self.core.commits.block, self.core.commits.lanes())
-            {
+            // No lane is for this thread while another one is about to begin a group.
+            let is_led = returning.is_gathering();
+            let lanes = if is_led { 0 } else { returning.allowed_lanes(self.core.commits.lanes()) };
+            match commit::next_step(words, end, self.core.commits.block, lanes) {
                 Step::Done => return Ok(()),
                 Step::Poisoned => return Err(poison::error(self.core)),
                 _ if wait::is_over(until) => return Err(wait::commit_timed_out(self.core, end)),
-                Step::Lead => Leader::of(writer)
-                    .lead(end, &mut wait_left)
-                    .inspect_err(|_| commit::pass_on(words))?,
+                Step::Lead => {
+                    if let Some(gathering) = returning.begin_gathering(words) {
+                        gathering.wait_for_return();
+                        Leader::of(writer).lead(end, &mut wait_left, gathering)?;
+                    }
+                }
                 Step::Replace => Leader::of(writer).finish_for_others(until)?,
+                // The word may have been counted up for this thread before the look at it.
+                Step::Wait(..) if is_led && !returning.is_gathering() => {}
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);
@@ -142,23 +152,24 @@ impl Commit<'_> {
 
 impl<'a> Leader<'a> {
     /// Writes the next group if it can begin now; otherwise does what it waits for.
-    pub(crate) fn lead(self, end: Lsn, wait_left: &mut GroupWait) -> Result<()> {
+    fn lead(self, end: Lsn, wait_left: &mut GroupWait, gathering: Gathering<'_>) -> Result<()> {
         let core = self.writer.core;
         let (until, busy) = (wait_left.until, self.writer.busy());
         let lock = self.writer.lock_commits(until, &busy)?;
         // Somebody else may have been faster, which is as good.
-        let Some(start) = lock.next_start(core.commits.block, core.commits.lanes()) else {
+        let lanes = self.writer.attachment.returning.allowed_lanes(core.commits.lanes());
+        let Some(start) = lock.next_start(core.commits.block, lanes) else {
             return Ok(());
         };
         let published = tail_word::published(core.words());
         if published <= start {
-            drop(lock);
+            drop((lock, gathering));
             return self.wait_for_writers(end, Lsn::new(start.get() + 1), until);
         }
         let group_end = match self.end_of_group(&lock, published, end, wait_left)? {
             Placed::To(group_end) => group_end,
             Placed::Beyond(room_end) => {
-                drop(lock);
+                drop((lock, gathering));
                 if self.extend_for_record(room_end, until).is_err() {
                     // A full disk is no reason to leave what is there unsynced.
                     wait_left.has_room = false;
@@ -170,14 +181,14 @@ impl<'a> Leader<'a> {
         // A group that ends before what is to be committed helps nobody who waits.
         let is_too_short = published < end;
         if group_end > published && (is_too_short || wait_left.is_left()) {
-            drop(lock);
+            drop((lock, gathering));
             if !is_too_short {
                 wait_left.left = wait_left.left.saturating_sub(1);
             }
             return self.wait_for_record(end, group_end, until);
         }
         let group_end = group_end.min(published);
-        self.write_from(lock, start, group_end, until)?;
+        self.write_from(lock, start, group_end, Some(gathering), until)?;
         if group_end.get() - start.get() >= LONG_GROUP_BYTES {
             // The group itself is durable whatever comes of this.
             let _ = self.vouch(until);
@@ -186,9 +197,17 @@ impl<'a> Leader<'a> {
     }
 
     /// Writes what is from `start` to `end` as the next group, if there is nothing in the way.
-    fn write_from(self, lock: CommitLock<'a>, start: Lsn, end: Lsn, until: Until) -> Result<()> {
-        let means = self.gather(start, end)?;
+    fn write_from(
+        self,
+        lock: CommitLock<'a>,
+        start: Lsn,
+        end: Lsn,
+        gathering: Option<Gathering<'_>>,
+        until: Until,
+    ) -> Result<()> {
+        let mut means = self.gather(start, end)?;
         let Some(group) = lock.begin_group(start, end) else { return Ok(()) };
+        means.commits = gathering.map_or(0, Gathering::note_begun);
         let kept = self.kept_lock(lock, group.end);
         self.write_group(group, &means, kept, until)
     }
@@ -228,7 +247,7 @@ impl<'a> Leader<'a> {
         if let Placed::To(end) = self.write_commit_record(&lock)?
             && end <= tail_word::published(core.words())
         {
-            self.write_from(lock, start, end, until)?;
+            self.write_from(lock, start, end, None, until)?;
         }
         Ok(())
     }

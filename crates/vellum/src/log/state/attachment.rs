@@ -22,6 +22,7 @@ use crate::error::OsResult;
 use crate::log::state::gate::Gate;
 use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
+use crate::log::state::returning::Returning;
 use crate::log::state::watch::CheckInterval;
 use crate::segment::file::{Segment, UsedStage};
 use crate::segment::kept::KeptFiles;
@@ -65,6 +66,7 @@ pub(crate) struct Attachment {
     /// Files that are kept open for those who read single records.
     pub(crate) kept_files: KeptFiles,
     pub(crate) helpers: Helpers,
+    pub(crate) returning: Returning,
 }
 
 /// The segments that a process has open.
@@ -228,6 +230,7 @@ impl Attachment {
             segments: Mutex::default(),
             kept_files: KeptFiles::default(),
             helpers: Helpers::default(),
+            returning: Returning::default(),
         })
     }
 
