@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
-use super::support::{Place, Running, rows, vellum};
+use super::support::{Place, Running, rows, vellum, with_default_signals};
 
 /// Suites that would go on for a minute at least.
 const SUITES: [&[&str]; 7] = [
@@ -87,13 +87,6 @@ fn end_by(signal: Signal, suite: &[&str]) {
     until("the end of the files", || fs::read_dir(place.dir()).unwrap().count() == 0);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(place.dir().to_str().unwrap()), "{mounts}");
-}
-
-/// Shells start what runs behind them with the interrupt ignored, and its children inherit that.
-fn with_default_signals(command: &Command) -> Command {
-    let mut with = Command::new("env");
-    with.arg("--default-signal=INT,TERM").arg(command.get_program()).stdin(Stdio::null());
-    with
 }
 
 /// Has the process forked one that measures? The keeper is another program's start, with words of

@@ -59,6 +59,21 @@ pub(crate) fn vellum() -> Command {
     command
 }
 
+/// The same command with the usual answers to signals: shells start what runs behind them with the
+/// interrupt ignored, and its children inherit that.
+pub(crate) fn with_default_signals(command: &Command) -> Command {
+    let mut with = Command::new("env");
+    with.arg("--default-signal=INT,TERM").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => with.env(name, value),
+            None => with.env_remove(name),
+        };
+    }
+    with.stdin(Stdio::null());
+    with
+}
+
 /// Runs the program to its end with `input` on its standard input.
 pub(crate) fn run<A: AsRef<OsStr>>(args: &[A], input: &[u8]) -> Ran {
     let mut command = vellum();

@@ -11,7 +11,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::pty::{self, OpenptFlags};
 use rustix::termios::{self, Winsize};
 
-use super::support::{Place, vellum};
+use super::support::{Place, vellum, with_default_signals};
 
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
@@ -96,7 +96,8 @@ fn who_watches_has_a_screen_that_is_drawn_over_and_left_at_the_end() {
     place.append(&["--commit", "every"], b"one\n");
     for (name, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
         let mut terminal = Terminal::new(60, 12);
-        let mut watching = terminal.start(vellum().arg("stat").arg("-w").arg(place.log()));
+        let mut command = with_default_signals(vellum().arg("stat").arg("-w").arg(place.log()));
+        let mut watching = terminal.start(&mut command);
         let before = terminal.until(ENTER);
         assert_eq!(before, ENTER, "nothing comes before the screen");
         for page in [terminal.until("\x1b[J"), terminal.until("\x1b[J")] {
