@@ -6,8 +6,8 @@
 //!
 //! A Rust program never has the default action: its runtime sets a handler before `main`, which
 //! reports stack overflows and restores the default action for anything else. That one counts as
-//! the default. It is known by its flags, by serving `SIGSEGV` too, and by lying in the same file
-//! as this code.
+//! the default. It is known by its flags, by serving `SIGSEGV` too, and by lying in the file of the
+//! program, as this code does.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -98,45 +98,35 @@ fn is_of_rust_runtime(action: &libc::sigaction) -> bool {
     let handler = action.sa_sigaction;
     let flags_fit = action.sa_flags & (ASKED | OTHERS) == ASKED;
     let serves_both = action_of(libc::SIGSEGV).is_ok_and(|other| other.sa_sigaction == handler);
-    flags_fit && serves_both && is_in_one_file(handler, ours())
+    flags_fit && serves_both && is_in_program(handler) && is_in_program(ours())
 }
 
-/// Whether two addresses lie in the same loaded program or library.
-fn is_in_one_file(one: usize, other: usize) -> bool {
-    struct Search {
-        addresses: [usize; 2],
-        is_found: bool,
+/// Whether an address lies in the file of the program, as the kernel has loaded it.
+///
+/// That is known without the C library, which holds a lock while it looks through what is loaded: a
+/// child forked meanwhile would wait for that for ever.
+fn is_in_program(address: usize) -> bool {
+    // SAFETY: these calls read what the kernel told the process at its start.
+    let (headers, count) =
+        unsafe { (libc::getauxval(libc::AT_PHDR), libc::getauxval(libc::AT_PHNUM)) };
+    if headers == 0 {
+        return false;
     }
-    /// Looks at one loaded file.
-    ///
-    /// # Safety
-    ///
-    /// `info` describes a loaded file, and `search` is a `Search` that nobody else uses.
-    unsafe extern "C" fn look(
-        info: *mut libc::dl_phdr_info,
-        _: libc::size_t,
-        search: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the caller's; the segments are as many as `dlpi_phnum` says.
-        let (info, search, segments) = unsafe {
-            let info = &*info;
-            let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
-            (info, &mut *search.cast::<Search>(), segments)
-        };
-        let holds = |address: &usize| {
-            segments.iter().any(|segment| {
-                let start = info.dlpi_addr as usize + segment.p_vaddr as usize;
-                segment.p_type == libc::PT_LOAD
-                    && (start..start + segment.p_memsz as usize).contains(address)
-            })
-        };
-        search.is_found |= search.addresses.iter().all(holds);
-        0
-    }
-    let mut search = Search { addresses: [one, other], is_found: false };
-    // SAFETY: `look` is called before this returns, with `search`, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
-    search.is_found
+    // SAFETY: the program's headers are there as long as it runs, so many, and nobody writes them.
+    let segments =
+        unsafe { std::slice::from_raw_parts(headers as *const libc::Elf64_Phdr, count as usize) };
+    let of_kind = |kind| segments.iter().find(|segment| segment.p_type == kind);
+    // The headers say where they are themselves, or stand behind the one of the file.
+    let headers_at = match (of_kind(libc::PT_PHDR), of_kind(libc::PT_LOAD)) {
+        (Some(own), _) => own.p_vaddr,
+        (None, Some(first)) => first.p_vaddr + size_of::<libc::Elf64_Ehdr>() as u64,
+        (None, None) => return false,
+    };
+    let moved_by = headers.wrapping_sub(headers_at);
+    segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD).any(|segment| {
+        let start = moved_by.wrapping_add(segment.p_vaddr) as usize;
+        (start..start.saturating_add(segment.p_memsz as usize)).contains(&address)
+    })
 }
 
 /// The handler. It makes system calls and reads and stores atomics: what may be done in a handler.
