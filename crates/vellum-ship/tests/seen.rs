@@ -101,10 +101,13 @@ fn a_request_that_is_made_again_does_not_hide_a_gap() {
     fs::remove_file(&files(dir.path(), "log")[1]).unwrap();
     let mut shipper = shipping(dir.path());
     // Rare enough that no object is cut short three times in a row: that is damage, and ends it.
-    shipper.args(["--interval", "1ms"]).env("VELLUM_SHIP_FAULTS", "seed:3,rate:12");
-    let mut shipper = Shipper(shipper.stderr(Stdio::null()).spawn().unwrap());
+    shipper.args(["--interval", "1ms"]).env("VELLUM_SHIP_FAULTS", "seed:3,rate:6");
+    let told = dir.path().join("told");
+    shipper.stderr(fs::File::create(&told).unwrap());
+    let mut shipper = Shipper(shipper.spawn().unwrap());
     let mut state = || {
-        assert_eq!(shipper.0.try_wait().unwrap(), None, "the shipper goes on");
+        let told = || fs::read_to_string(&told).unwrap();
+        assert_eq!(shipper.0.try_wait().unwrap(), None, "the shipper goes on: {}", told());
         log.ship().state().unwrap()
     };
     while state().gap.is_none() {
