@@ -179,7 +179,10 @@ fn count_instructions_of_appends() {
         return;
     }
     for (options, most) in [(Options::mapped_text(), 170), (Options::events(), 215)] {
-        let appends = (0..20).map(|_| step_over_appends(&options)).find(|all| all.len() >= 4);
+        // The look at the files of the log comes after a number of appends that a process learns,
+        // and learns again in each try: so each counts elsewhere.
+        let mut tries = (0..20).map(|turn| step_over_appends(&options, 3000 + 37 * turn));
+        let appends = tries.find(|all| all.len() >= 4);
         let mut appends = appends.expect("each time something came in between");
         appends.sort_unstable();
         let [instructions, locked] = appends[appends.len() / 2];
@@ -190,14 +193,15 @@ fn count_instructions_of_appends() {
     }
 }
 
-/// Instructions of each of a few appends of one byte, and how many of them are locked.
-fn step_over_appends(options: &Options) -> Vec<[usize; 2]> {
+/// Instructions of each of a few appends of one byte behind `before` others, and how many of them
+/// are locked.
+fn step_over_appends(options: &Options, before: usize) -> Vec<[usize; 2]> {
     let dir = scratch();
     let page = SharedPage::new().unwrap();
     let child = start(&page, || {
         let log = options.open(dir.path().join("log"))?;
         // The last of them have made enough ready for those that are counted.
-        for _ in 0..3000 {
+        for _ in 0..before {
             log.append(b"x")?;
         }
         trace::mark();
