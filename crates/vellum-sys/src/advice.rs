@@ -55,7 +55,7 @@ pub unsafe fn collapse(start: *mut c_void, len: usize) -> io::Result<()> {
     // SAFETY: the caller's.
     match unsafe { libc::madvise(start, len, COLLAPSE) } {
         0 => Ok(()),
-        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+        _ => Err(crate::last_errno()),
     }
 }
 

@@ -343,7 +343,7 @@ fn sync_range(fd: impl AsFd, offset: u64, len: u64, flags: u32) -> io::Result<()
         // memory.
         match unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } {
             0 => Ok(()),
-            _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+            _ => Err(crate::last_errno()),
         }
     })
 }

@@ -83,3 +83,10 @@ pub mod wait;
 pub use dir::Dir;
 #[cfg(target_os = "linux")]
 pub use map::{HUGE_PAGE_BYTES, HugeMemory, Map};
+
+/// The error of this thread's last call into the C library, which has failed.
+#[cfg(target_os = "linux")]
+fn last_errno() -> rustix::io::Errno {
+    let error = std::io::Error::last_os_error();
+    rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO)
+}

@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod child;
+pub mod counts;
 pub mod kernel;
 pub mod mount;
 

@@ -14,10 +14,11 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
-use rustix::io::{self, Errno};
+use rustix::io;
 
 use super::table::{self, Entry};
 use crate::fork::AtLeastOnce;
+use crate::last_errno;
 
 /// What was there before; null is the default action. Never freed: a handler may be reading it.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
@@ -79,10 +80,6 @@ fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
             _ => Err(last_errno()),
         }
     }
-}
-
-fn last_errno() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 /// Whether nobody has chosen what a `SIGBUS` does. A signal that is ignored is no choice about

@@ -101,6 +101,8 @@ fn map_ahead(writer: Writer<'_>, tail: Lsn) -> Result<()> {
 mod tests {
     use std::{fs, thread};
 
+    use vellum_testing::counts::moved_bytes;
+
     use super::*;
     use crate::log::append::Append;
     use crate::log::open::enter;
@@ -111,9 +113,7 @@ mod tests {
     /// Bytes that this thread has written by system calls, where the kernel counts them, and its
     /// page faults.
     fn costs() -> (Option<u64>, u64) {
-        let written = fs::read_to_string("/proc/thread-self/io").ok().and_then(|counts| {
-            counts.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
-        });
+        let written = moved_bytes().map(|(_, written)| written);
         let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
         let behind_name = stat.rsplit_once(") ").unwrap().1;
         (written, behind_name.split(' ').nth(7).unwrap().parse().unwrap())

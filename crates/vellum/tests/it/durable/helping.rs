@@ -1,10 +1,9 @@
 //! What threads of the program do for those who append: an append syncs nothing, and writes no more
 //! than its windows of zeros.
 
-use std::fs;
-
 use libc::EIO;
 use vellum::{Committer, Fill, Log, OnStageFull, Options, SegmentKeeper, Tuning};
+use vellum_testing::counts::moved_bytes;
 use vellum_testing::kernel::where_it_fails;
 
 use crate::support::{assert_sound, place, read_all, scratch, until};
@@ -43,8 +42,7 @@ fn open(path: &std::path::Path) -> Log {
 
 /// Bytes that this thread has written by system calls, where the kernel counts them.
 fn written() -> Option<u64> {
-    let counts = fs::read_to_string("/proc/thread-self/io").ok()?;
-    counts.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+    moved_bytes().map(|(_, written)| written)
 }
 
 /// Waits until the helper has done what it was asked for.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use vellum::{Fill, Log, Options, Tuning};
+use vellum_testing::counts::moved_bytes;
 
 use super::{after_power_cut, in_another_boot, kinds, stages};
 use crate::support::{copy_log, payloads, place, read_all, scratch, segment_files};
@@ -11,18 +12,11 @@ use crate::support::{copy_log, payloads, place, read_all, scratch, segment_files
 const MIB: u64 = 1 << 20;
 const CAPACITY: u64 = 8 * MIB;
 
-/// Bytes that this thread has read and written by system calls so far.
-fn moved() -> (u64, u64) {
-    let text = fs::read_to_string("/proc/thread-self/io").unwrap();
-    let count = |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    (count("rchar: ").parse().unwrap(), count("wchar: ").parse().unwrap())
-}
-
 /// Opens a log, and returns how many bytes were read and written for that.
 fn opened(options: &Options, path: &Path) -> (Log, u64, u64) {
-    let before = moved();
+    let before = moved_bytes().unwrap();
     let log = options.open(path).unwrap();
-    let after = moved();
+    let after = moved_bytes().unwrap();
     (log, after.0 - before.0, after.1 - before.1)
 }
 
