@@ -21,8 +21,9 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 11] = [
         ("appends_through_a_mapping_make_a_few_system_calls_a_window", count_calls_of_appends),
+        ("long_records_make_two_system_calls_each", count_calls_of_long_appends),
         ("an_append_has_one_locked_instruction", count_instructions_of_appends),
         ("opening_a_log_that_was_closed_makes_few_calls", count_calls_of_opening),
         ("nothing_is_prepared_while_a_record_is_in_flight", look_at_files_changed_in_flight),
@@ -168,6 +169,37 @@ fn count_calls_of_appends() {
         // Once a second an append looks whether the files are still in their place.
         calls.retain(|number| *number != libc::SYS_newfstatat);
         assert!(calls.len() <= MOST, "{COUNT} appends made the calls {calls:?}: {options:?}");
+    }
+}
+
+/// Records that are written by system call: one to write them, and one to ask how large a file this
+/// process may make. Blocks are given for many of them at a time.
+fn count_calls_of_long_appends() {
+    const COUNT: usize = 100;
+    // Each by a dozen calls, from a quarter of a mebibyte at a time on.
+    const STEPS: usize = 24;
+    for options in [Options::events(), Options::mapped_text()] {
+        let dir = scratch();
+        let page = SharedPage::new().unwrap();
+        let mut record = vec![b'x'; 200_000];
+        record.push(b'\n');
+        let child = start(&page, || {
+            let log = options.open(dir.path().join("log"))?;
+            log.append(&record)?;
+            trace::mark();
+            for _ in 0..COUNT {
+                log.append(&record)?;
+            }
+            trace::mark();
+            Ok(())
+        });
+        let mut calls = calls_to_mark(child);
+        end(child);
+        calls.retain(|number| *number != libc::SYS_newfstatat);
+        let opened = calls.iter().filter(|number| **number == libc::SYS_openat).count();
+        assert!(opened <= STEPS, "{COUNT} appends opened {opened} files: {options:?}");
+        let most = 2 * COUNT + 12 * STEPS;
+        assert!(calls.len() <= most, "{COUNT} appends made {} calls: {options:?}", calls.len());
     }
 }
 

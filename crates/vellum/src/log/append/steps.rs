@@ -195,7 +195,7 @@ impl Appender<'_> {
     }
 
     #[cold]
-    fn run_after_publish(self, after: &mut AfterPublish) {
+    pub(crate) fn run_after_publish(self, after: &mut AfterPublish) {
         let mut after = mem::take(after);
         self.prepare_ahead(&mut after);
         if after.has_rotated {

@@ -6,12 +6,13 @@
 //!
 //! **If the process dies here**: see `shared::commit`.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use crate::log::commit::checkpoint::require_commit_records;
 use crate::log::commit::record::{self, Placed};
 use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
-use crate::log::commit::{Commit, Leader};
+use crate::log::commit::{Commit, Leader, help};
 use crate::log::repair::pad;
 use crate::log::state::returning::Gathering;
 use crate::log::state::{place, poison, wait, wakeup};
@@ -102,6 +103,7 @@ impl Commit<'_> {
         let returning = &writer.attachment.returning;
         returning.count_waiting();
         let (mut wait_left, mut nap) = (GroupWait::new(until), LOOK_FOR_THE_DEAD);
+        let mut has_time = true;
         loop {
             // No lane is for this thread while another one is about to begin a group.
             let is_led = returning.is_gathering();
@@ -119,6 +121,7 @@ impl Commit<'_> {
                 Step::Replace => Leader::of(writer).finish_for_others(until)?,
                 // The word may have been counted up for this thread before the look at it.
                 Step::Wait(..) if is_led && !returning.is_gathering() => {}
+                Step::Wait(..) if mem::take(&mut has_time) && help::prepare_meanwhile(writer) => {}
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);

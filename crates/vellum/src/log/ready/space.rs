@@ -7,6 +7,8 @@
 //!
 //! **If the process dies here**: see `segment::prepare`.
 
+use std::sync::atomic::Ordering;
+
 use crate::format::control::Geometry;
 use crate::format::frame::HEADER_LEN;
 use crate::log::layout::limits;
@@ -94,7 +96,7 @@ impl RoomMaker<'_> {
                 (true, true) => self.write_zeros(at, end.get())?,
                 (_, false) => self.allocate_from(at, end.get())?,
                 // What follows may be stored, and needs zeros.
-                (false, true) => self.allocate_from(at, end.get()).map(|_| end.get())?,
+                (false, true) => self.allocate_for_writes(at, end.get()).map(|()| end.get())?,
             };
             return Ok(Extent { ready, ..Extent::to(words.allocated_end()) });
         }
@@ -114,7 +116,8 @@ impl RoomMaker<'_> {
             return Ok(Extent::to(self.prepare.writer.core.ready_end().get()));
         }
         if goes_in_steps(self.prepare.writer.core) {
-            self.allocate_from(self.prepare.writer.core.ready_end().max(tail).get(), end.get())?;
+            let at = self.prepare.writer.core.ready_end().max(tail).get();
+            self.allocate_for_writes(at, end.get())?;
         }
         Ok(Extent::to(words.allocated_end()))
     }
@@ -125,6 +128,17 @@ impl RoomMaker<'_> {
             at = self.allocate_step(at)?;
         }
         Ok(at)
+    }
+
+    /// Gives blocks from `at` to `end` to what is written by system call. What this process has
+    /// given already it does not give again: nothing in the shared words tells.
+    fn allocate_for_writes(self, at: u64, end: u64) -> Result<()> {
+        let given = &self.prepare.writer.core.ready.blocks_end;
+        let at = at.max(given.load(Ordering::Relaxed));
+        if at < end {
+            given.store(self.allocate_from(at, end)?, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Gives blocks for a step from `at` on; returns its end.

@@ -36,6 +36,8 @@ pub(crate) struct Ready {
     pub(crate) groups: Groups,
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) window: Window,
+    /// Up to where this process has given blocks to what long records are written to.
+    pub(crate) blocks_end: AtomicU64,
     pub(crate) mapped_bytes_max: u64,
     /// Trimmed segments to keep, where the program says so.
     pub(crate) spares_max: Option<u64>,
@@ -99,6 +101,7 @@ impl Ready {
             pieces: Pieces::default(),
             pace: Pace::default(),
             groups: Groups::default(),
+            blocks_end: AtomicU64::default(),
             window: Window::new(prefault_bytes.min(geometry.segment_capacity)),
             mapped_bytes_max: options.tuning.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
             spares_max: options.tuning.spare_segments_max,

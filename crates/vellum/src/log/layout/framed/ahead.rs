@@ -36,11 +36,11 @@ impl FrameWriter<'_> {
     }
 
     /// Bytes to have ready ahead of records of `len` bytes: long ones use a window up before the
-    /// next one is ready.
+    /// next one is ready, where nobody helps and no commit holds them up.
     #[inline]
     fn ahead(self, len: u64) -> u64 {
-        let records = match self.writer.attachment.helpers.are_there() {
-            // More than that is there in time.
+        let is_staged = self.writer.core.commits.stage.is_some();
+        let records = match is_staged || self.writer.attachment.helpers.are_there() {
             true => 2 * len,
             false if len > SHORT_LEN_MAX => (len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX),
             false => 0,
@@ -67,8 +67,9 @@ impl FrameWriter<'_> {
         let Some(prepare) = self.writer.try_lock_prepare() else { return };
         let allocated = words.allocated_end();
         // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
-        let tail = tail_word::tail(words).max(end);
+        let tail = tail_word::tail(words);
         core.ready.window.adapt(tail);
+        let tail = tail.max(end);
         let ahead = self.ahead(len);
         let mut wanted = Lsn::new(tail.get() + self.files_ahead(len));
         let is_helped = is_helped && core.commits.stage.is_some();
