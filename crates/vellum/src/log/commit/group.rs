@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::log::commit::checkpoint::require_commit_records;
 use crate::log::commit::record::{self, Placed};
 use crate::log::commit::waiting::LOOK_FOR_THE_DEAD;
-use crate::log::commit::{Commit, Leader, help};
+use crate::log::commit::{Commit, Leader};
 use crate::log::repair::pad;
 use crate::log::state::returning::Gathering;
 use crate::log::state::{place, poison, wait, wakeup};
@@ -121,7 +121,8 @@ impl Commit<'_> {
                 Step::Replace => Leader::of(writer).finish_for_others(until)?,
                 // The word may have been counted up for this thread before the look at it.
                 Step::Wait(..) if is_led && !returning.is_gathering() => {}
-                Step::Wait(..) if mem::take(&mut has_time) && help::prepare_meanwhile(writer) => {}
+                Step::Wait(..)
+                    if mem::take(&mut has_time) && Leader::of(writer).prepare_meanwhile() => {}
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
                     primitive::wait(word, seen, nap);

@@ -5,9 +5,8 @@ use crate::log::append::Appender;
 use crate::log::commit::Commit;
 use crate::log::keep::retention;
 use crate::log::layout::framed::FrameWriter;
-use crate::log::layout::{self, helped};
+use crate::log::layout::helped;
 use crate::log::ready::{RoomMaker, space, stage};
-use crate::log::state::attachment::AfterPublish;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
@@ -57,25 +56,6 @@ impl Commit<'_> {
         }
         self.commit_all().map(Some)
     }
-}
-
-/// Makes ready what appends will need next, where records wait in a stage: a thread whose commit
-/// waits for the device has time, and between two groups others wait for it. Returns whether that
-/// was due.
-pub(crate) fn prepare_meanwhile(writer: Writer<'_>) -> bool {
-    let core = writer.core;
-    if core.commits.stage.is_none() {
-        return false;
-    }
-    // As an append that is a window further on.
-    let end = Lsn::new(tail_word::tail(core.words()).get() + core.ready.window.bytes());
-    let mut after = AfterPublish::default();
-    layout::look_ahead(writer, end, 0, true, &mut after);
-    let is_due = after.is_anything();
-    if is_due {
-        Appender::of(writer).run_after_publish(&mut after);
-    }
-    is_due
 }
 
 /// Makes windows ready, and maps them: appends of this process neither write zeros nor have pages
@@ -168,31 +148,6 @@ mod tests {
             // The kernel has a page found again that it has written to the device.
             let pages = (tail() - begin) / 4096;
             assert!(faults < pages / 4, "{:?}: {faults} of {pages}", log.geometry.layout);
-        }
-    }
-
-    #[test]
-    fn a_thread_that_waits_for_the_device_makes_the_next_window_of_a_stage() {
-        for (options, is_due) in [(Options::wal(), true), (Options::events(), false)] {
-            let dir = tempfile::tempdir().unwrap();
-            let log = enter::open(&dir.path().join("log"), &options).unwrap();
-            let append = || Append::of(&log).append_record(&[b'x'; 100]).unwrap();
-            append();
-            let writer = log.writer().unwrap();
-            assert_eq!(prepare_meanwhile(writer), is_due);
-            if !is_due {
-                continue;
-            }
-            assert!(!prepare_meanwhile(writer), "once is enough");
-            let (until, before) = (log.ready_end(), costs().0);
-            let window = log.ready.window.bytes();
-            assert!(until.get() >= tail_word::tail(log.words()).get() + 2 * window);
-            while tail_word::tail(log.words()).get() + window + 200 < until.get() {
-                append();
-            }
-            assert_eq!(costs().0, before, "appends found it");
-            let next = tail_word::tail(log.words());
-            assert!(prepare_meanwhile(writer) && log.ready_end() > until, "at {next}");
         }
     }
 

@@ -1,10 +1,13 @@
 //! Waiting for the writers in front of what is to be committed, and for a commit record to be
-//! published.
+//! published; and what there is time for while the device writes.
 
 use std::time::{Duration, Instant};
 
+use crate::log::append::Appender;
 use crate::log::commit::{Commit, Leader};
+use crate::log::layout;
 use crate::log::repair::pad;
+use crate::log::state::attachment::AfterPublish;
 use crate::shared::lock::Until;
 use crate::shared::{event_count, primitive, tail_word};
 use crate::{Lsn, Result};
@@ -25,6 +28,25 @@ impl Commit<'_> {
 }
 
 impl Leader<'_> {
+    /// Makes ready what appends will need next, where records wait in a stage: a thread whose
+    /// commit waits for the device has time, and between two groups others wait for it. Returns
+    /// whether that was due.
+    pub(crate) fn prepare_meanwhile(self) -> bool {
+        let core = self.writer.core;
+        if core.commits.stage.is_none() {
+            return false;
+        }
+        // As an append that is a window further on.
+        let end = Lsn::new(tail_word::tail(core.words()).get() + core.ready.window.bytes());
+        let mut after = AfterPublish::default();
+        layout::look_ahead(self.writer, end, 0, true, &mut after);
+        let is_due = after.is_anything();
+        if is_due {
+            Appender::of(self.writer).run_after_publish(&mut after);
+        }
+        is_due
+    }
+
     /// Waits until everything before `wanted` is published: somebody is in the middle of an
     /// append, or died there.
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
@@ -75,5 +97,45 @@ impl Leader<'_> {
             event_count::wait(&words.event_count, rings, RECORD_LOOK_AGAIN);
         }
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use vellum_testing::counts::moved_bytes;
+
+    use super::*;
+    use crate::Options;
+    use crate::log::append::Append;
+    use crate::log::open::enter;
+
+    /// Bytes that this thread has written by system calls, where the kernel counts them.
+    fn written() -> Option<u64> {
+        moved_bytes().map(|(_, written)| written)
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_the_device_makes_the_next_window_of_a_stage() {
+        for (options, is_due) in [(Options::wal(), true), (Options::events(), false)] {
+            let dir = tempfile::tempdir().unwrap();
+            let log = enter::open(&dir.path().join("log"), &options).unwrap();
+            let append = || Append::of(&log).append_record(&[b'x'; 100]).unwrap();
+            append();
+            let writer = log.writer().unwrap();
+            assert_eq!(Leader::of(writer).prepare_meanwhile(), is_due);
+            if !is_due {
+                continue;
+            }
+            assert!(!Leader::of(writer).prepare_meanwhile(), "once is enough");
+            let (until, before) = (log.ready_end(), written());
+            let window = log.ready.window.bytes();
+            assert!(until.get() >= tail_word::tail(log.words()).get() + 2 * window);
+            while tail_word::tail(log.words()).get() + window + 200 < until.get() {
+                append();
+            }
+            assert_eq!(written(), before, "appends found it");
+            let next = tail_word::tail(log.words());
+            assert!(Leader::of(writer).prepare_meanwhile() && log.ready_end() > until, "at {next}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Result};
 
 impl Reader {
     /// Goes on behind what cannot be read, if that is wanted; else the error.
-    pub(super) fn pass(&mut self, error: Error) -> Result<()> {
+    pub(super) fn pass_damage(&mut self, error: Error) -> Result<()> {
         if self.take_up_words() {
             // The recovery of the log has moved what is staged.
             return Ok(());

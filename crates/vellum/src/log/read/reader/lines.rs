@@ -34,7 +34,7 @@ impl Reader {
                     }
                     self.position = end;
                 }
-                Err(error) => self.pass(error)?,
+                Err(error) => self.pass_damage(error)?,
             }
         }
         Ok(None)

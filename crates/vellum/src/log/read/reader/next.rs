@@ -102,9 +102,9 @@ impl Reader {
                     return Ok(Some(Place { lsn, next, header_len, len }));
                 }
                 Ok(Scan::Frame { next, .. }) => self.position = next,
-                Ok(Scan::Unwritten) => self.pass(self.damage("no record starts here"))?,
-                Ok(Scan::Invalid(reason)) => self.pass(self.damage(reason))?,
-                Err(error) => self.pass(error)?,
+                Ok(Scan::Unwritten) => self.pass_damage(self.damage("no record starts here"))?,
+                Ok(Scan::Invalid(reason)) => self.pass_damage(self.damage(reason))?,
+                Err(error) => self.pass_damage(error)?,
             }
         }
         Ok(None)

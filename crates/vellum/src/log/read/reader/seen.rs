@@ -1,8 +1,10 @@
 //! What there is to read behind a position: the published end as this reader sees it, and what
 //! keeps it back.
 
+use std::sync::Arc;
+
 use crate::Result;
-use crate::log::Arc;
+
 use crate::log::open::reading;
 use crate::log::read::reader::{Reader, truncated};
 use crate::log::repair::pad;
