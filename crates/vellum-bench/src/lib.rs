@@ -72,6 +72,7 @@ mod suite;
 mod sys;
 mod trace;
 mod verify;
+mod walk;
 mod ways;
 
 pub use cause::Cause;

@@ -13,12 +13,15 @@
 //! A suite that also commits or syncs asks more of an appender; that is another trait beside
 //! [`Appender`], for the ways that can.
 
+use std::hint::black_box;
 use std::path::Path;
 
 use crate::error::Result;
 use crate::names::named;
+use crate::process::now_ns;
 use crate::record::Records;
 use crate::setting::Setting;
+use crate::walk::Walk;
 
 pub(crate) mod aio;
 pub(crate) mod direct;
@@ -97,6 +100,27 @@ pub(crate) trait Appender {
             *acknowledged += 1;
         }
         Ok(())
+    }
+
+    /// The same with a walk before each; returns how long the appends took in nanoseconds, each
+    /// with one reading of the clock. A record is made behind the walk, as programs do.
+    fn append_each(
+        &mut self,
+        records: &mut Records,
+        count: u64,
+        acknowledged: &mut u64,
+        walk: &Walk,
+    ) -> Result<u64> {
+        let mut took = 0;
+        for _ in 0..count {
+            black_box(walk.go());
+            let record = records.next_record();
+            let begun = now_ns();
+            self.append(record)?;
+            took += now_ns() - begun;
+            *acknowledged += 1;
+        }
+        Ok(took)
     }
 
     /// Called when all processes have appended everything: waits until all of it can be read.

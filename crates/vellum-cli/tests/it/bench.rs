@@ -59,6 +59,19 @@ fn lists_are_combined() {
 }
 
 #[test]
+fn what_lies_between_two_appends_is_told() {
+    let place = Place::new();
+    let options = ["--setting", "1x50x10", "--between-bytes", "64K", "--ways", "write"];
+    let json = bench(&place, &[&options[..], &["--json", "-"]].concat()).good();
+    let report = results(&json);
+    assert_eq!(number(rows(&report)[0], "between bytes"), 65536);
+    let table = bench(&place, &options).good();
+    assert!(table.contains("1 processes × 50 records × 10 B, 64 KiB between appends"), "{table}");
+    bench(&place, &["--between-bytes", "1G"]).complaint(2);
+    assert_eq!(bench(&place, &["--saturate", "--between-bytes", "1K"]).code, 2);
+}
+
+#[test]
 fn what_makes_no_sense_is_a_usage_error() {
     let place = Place::new();
     for options in [["--processes", "0"], ["--bytes", "0"], ["--ways", "write,write"]] {

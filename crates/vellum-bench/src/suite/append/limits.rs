@@ -13,7 +13,12 @@ use crate::ways::Way;
 const MEMORY_COPIES: u64 = 4;
 
 /// Refuses what the place, or the memory, would not hold.
-pub(super) fn check(setting: &Setting, place: &Place<'_>, way: &dyn Way) -> Result<()> {
+pub(super) fn check(
+    setting: &Setting,
+    between_bytes: u64,
+    place: &Place<'_>,
+    way: &dyn Way,
+) -> Result<()> {
     let (needed, usable) = (way.disk_bytes(setting), place.usable_bytes());
     if needed > usable {
         return Err(Error::unsupported(format!(
@@ -22,8 +27,9 @@ pub(super) fn check(setting: &Setting, place: &Place<'_>, way: &dyn Way) -> Resu
             mebibytes(usable),
         )));
     }
-    let copies = u64::from(setting.processes) * MEMORY_COPIES;
-    let needed = Records::memory_bytes(setting.bytes).saturating_mul(copies);
+    let processes = u64::from(setting.processes);
+    let needed = Records::memory_bytes(setting.bytes).saturating_mul(processes * MEMORY_COPIES);
+    let needed = needed.saturating_add(between_bytes.saturating_mul(processes));
     match memory_bytes("MemAvailable") {
         Some(available) if needed > available / 2 => Err(Error::unsupported(format!(
             "{setting}: the records of {} processes take {} of memory, and half of the {} \
@@ -46,7 +52,7 @@ mod tests {
     fn reason(setting: Setting, way: &dyn Way) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         let place = Place { dir: dir.path(), filesystem: "some", is_scratch: false };
-        check(&setting, &place, way).err().map(|error| error.to_string())
+        check(&setting, 0, &place, way).err().map(|error| error.to_string())
     }
 
     fn reason_of(setting: Setting) -> Option<String> {

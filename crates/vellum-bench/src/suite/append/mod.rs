@@ -8,6 +8,7 @@
 //!
 //! Under the clock a way pays for nothing but its appends and 1 to 4 ns for making each record
 //! (measured with a way that does nothing); starting the processes costs a run less than 0.2 ms.
+//! With other work between the appends each is timed alone: see [`between`].
 
 use std::fmt;
 use std::fs;
@@ -17,12 +18,15 @@ use std::time::Duration;
 
 use super::foreign::Foreign;
 use super::{Arena, Entrant, Plan, Scope, Suite, check_unique};
+use crate::bytes::size;
 use crate::error::{Context, Error, Result};
 use crate::report::{Better, Case};
 use crate::setting::Setting;
 use crate::stats::ratios;
+use crate::walk::WALK_BYTES_MAX;
 use crate::ways::{Way, WayName};
 
+mod between;
 mod limits;
 pub(super) mod options;
 pub(crate) mod round;
@@ -44,6 +48,9 @@ pub struct Config {
     /// Which ways, in the order of their turns; the default is all. There are ratios only if
     /// [`WayName::Write`] is among them.
     pub ways: Vec<WayName>,
+    /// Over so many bytes of its own a process walks before each append, so that it finds nothing of
+    /// the log in the caches that those fill; then each append is timed alone. The default is 0.
+    pub between_bytes: u64,
     /// Other systems, after the ways; the default is none.
     pub others: Vec<Rc<dyn Foreign>>,
     /// The options of the Vellum logs; layout and creation are set by the ways.
@@ -60,6 +67,7 @@ impl Config {
             scope: Scope::new(directory, 5),
             settings: Setting::PUBLISHED.to_vec(),
             ways: WayName::usual(),
+            between_bytes: 0,
             others: Vec::new(),
             vellum: vellum::Options::default(),
             limit: Duration::from_secs(600),
@@ -82,6 +90,13 @@ impl Config {
         if self.settings.is_empty() || self.ways.is_empty() && self.others.is_empty() {
             return Err(Error::invalid("at least one setting and one way are needed"));
         }
+        if self.between_bytes > WALK_BYTES_MAX {
+            let most = size(WALK_BYTES_MAX);
+            return Err(Error::invalid(format!("at most {most} between two appends")));
+        }
+        if self.between_bytes > 0 && !self.others.is_empty() {
+            return Err(Error::invalid("other systems do nothing between two appends"));
+        }
         check_unique(&self.ways, "way")?;
         self.settings.iter().try_for_each(Setting::check)
     }
@@ -93,13 +108,30 @@ impl Config {
         self.settings.iter().map(bytes).max().unwrap_or(0)
     }
 
+    /// A case of this setting, without way and numbers yet.
+    fn case(&self, setting: &Setting, arena: &Arena<'_>) -> Case {
+        let Setting { processes, records, bytes } = *setting;
+        let between = self.between_bytes;
+        let title = format!("{processes} processes × {records} records × {bytes} B");
+        let case = |title: String| {
+            let case = arena.case(title).key("processes", processes).key("records", records);
+            case.key("bytes", bytes)
+        };
+        match between {
+            0 => case(title),
+            _ => case(format!("{title}, {} between appends", size(between)))
+                .key("between bytes", between),
+        }
+    }
+
     /// All ways against each other in one setting.
     fn contest(&self, setting: &Setting, arena: &mut Arena<'_>) -> Result<Vec<Case>> {
         let mut entrants: Vec<Entrant<Racer, Sample>> = Vec::new();
         for name in &self.ways {
             let way = name.way(&self.vellum);
             let probed = arena.aside(|dir| way.probe(dir).map_err(Error::unsupported))?;
-            let probed = probed.and_then(|()| limits::check(setting, arena.place, &*way));
+            let probed = probed
+                .and_then(|()| limits::check(setting, self.between_bytes, arena.place, &*way));
             let racer = Racer { entry: Entry::Own(*name, way), syscalls: None };
             entrants.push(Entrant::new(format!("{setting} {name}"), racer, probed));
         }
@@ -113,7 +145,9 @@ impl Config {
                 racer.count_syscalls(setting, turn.dir, self.limit)?;
             }
             match &racer.entry {
-                Entry::Own(_, way) => round::measure(&**way, setting, turn.dir, self.limit),
+                Entry::Own(_, way) => {
+                    round::measure(&**way, setting, self.between_bytes, turn.dir, self.limit)
+                }
                 Entry::Foreign(other) => {
                     round::measure_foreign(&**other, setting, turn.dir, self.limit)
                 }
@@ -124,7 +158,7 @@ impl Config {
         }
         let base = entrants.iter().find(|entrant| entrant.way.is(WayName::Write));
         let base = base.map_or_else(Vec::new, |entrant| ns_per_record(entrant, setting));
-        let case = |entrant| entrant_case(entrant, setting, &base, arena);
+        let case = |entrant| entrant_case(entrant, setting, &base, self.case(setting, arena));
         Ok(entrants.iter().map(case).collect())
     }
 }
@@ -204,14 +238,13 @@ fn ns_per_record(entrant: &Entrant<Racer, Sample>, setting: &Setting) -> Vec<f64
     entrant.figures(|sample| sample.wall_ns as f64 / setting.total_records() as f64)
 }
 
-/// `base` is what `write` needed, round by round, if it ran well.
+/// `base` is what `write` needed, round by round, if it ran well. `case` has the setting.
 fn entrant_case(
     entrant: &Entrant<Racer, Sample>,
     setting: &Setting,
     base: &[f64],
-    arena: &Arena<'_>,
+    case: Case,
 ) -> Case {
-    let Setting { processes, records, bytes } = *setting;
     let ns = ns_per_record(entrant, setting);
     let total = setting.total_records() as f64;
     // Of a program of its own they are not known.
@@ -221,19 +254,19 @@ fn entrant_case(
     let syscalls = syscalls.filter_map(|count| count.as_ref().ok().copied()).collect();
     // The same figure as the time in other units is not compared once more.
     let millis = entrant.figures(|sample| sample.wall_ns as f64 / 1e6);
-    let throughput = ns.iter().map(|ns| bytes as f64 / ns).collect();
-    let case = arena
-        .case(format!("{processes} processes × {records} records × {bytes} B"))
-        .key("processes", processes)
-        .key("records", records)
-        .key("bytes", bytes)
+    let throughput = ns.iter().map(|ns| setting.bytes as f64 / ns).collect();
+    // Without a walk nothing is taken off.
+    let clock = entrant.samples().iter().filter_map(|sample| sample.clock_ns);
+    let clock = clock.map(|ns| ns as f64).collect();
+    let case = case
         .key("way", &entrant.way.entry)
         .metric("time", "ns/record", Better::Lower, ns.clone())
         .metric("speed against write", "x", Better::Higher, ratios(base, &ns))
         .metric("total", "ms", Better::Neither, millis)
         .metric("throughput", "GB/s", Better::Neither, throughput)
         .metric("syscalls", "per record", Better::Lower, syscalls)
-        .metric("page faults", "per record", Better::Neither, faults);
+        .metric("page faults", "per record", Better::Neither, faults)
+        .metric("clock, taken off", "ns/record", Better::Neither, clock);
     entrant.case(case)
 }
 

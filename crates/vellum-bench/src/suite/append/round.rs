@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::between::{self, Times};
 use crate::error::{Error, Result};
 use crate::process::{Race, Runner, now_ns, race};
 use crate::record::Records;
 use crate::setting::Setting;
+use crate::shared::Shared;
 use crate::suite::foreign::{Foreign, Job, Part};
 use crate::suite::settle;
 use crate::trace::{Stretch, syscalls_per_record};
@@ -19,24 +21,38 @@ const TRACED_BYTES_MAX: u64 = 256 << 20;
 /// What the clock and the kernel said.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
+    /// Where each append was timed alone: all those of the slowest process.
     pub(super) wall_ns: u64,
     pub(super) page_faults: Option<u64>,
+    /// What was taken off each append that was timed alone.
+    pub(super) clock_ns: Option<u64>,
 }
 
-/// Appends with all processes and verifies what is there then. `dir` is empty and stays behind
-/// with the log in it.
+/// Appends with all processes, each of which walks over `between_bytes` before an append, and
+/// verifies what is there then. `dir` is empty and stays behind with the log in it.
 pub(super) fn measure(
     way: &dyn Way,
     setting: &Setting,
+    between_bytes: u64,
     dir: &Path,
     limit: Duration,
 ) -> Result<Sample> {
     let prepared = way.prepare(dir, setting)?;
     settle(dir)?;
-    let race =
-        race(setting.processes, limit, &|runner| append(runner, setting, prepared.as_ref()))?;
+    let times = Shared::<Times>::new(setting.processes as usize)?;
+    let race = race(setting.processes, limit, &|runner| match between_bytes {
+        0 => append(runner, setting, prepared.as_ref()),
+        bytes => between::append(runner, setting, prepared.as_ref(), bytes, &times),
+    })?;
     verify(setting, prepared.as_ref(), &race)?;
-    Ok(Sample { wall_ns: race.wall_ns, page_faults: Some(race.page_faults) })
+    let (wall_ns, clock_ns) = match between_bytes {
+        0 => (race.wall_ns, None),
+        _ => {
+            let (appends_ns, clock_ns) = between::slowest(&times);
+            (appends_ns, Some(clock_ns))
+        }
+    };
+    Ok(Sample { wall_ns, page_faults: Some(race.page_faults), clock_ns })
 }
 
 /// The same by the programs of another system. One more of them checks what is there then.
@@ -56,7 +72,7 @@ pub(super) fn measure_foreign(
         runner.finish(standing, setting.records)
     })?;
     prepared.start(Part::Checker)?.run(now_ns())?;
-    Ok(Sample { wall_ns: race.wall_ns, page_faults: None })
+    Ok(Sample { wall_ns: race.wall_ns, page_faults: None, clock_ns: None })
 }
 
 /// What each process does.

@@ -70,6 +70,30 @@ fn vellum_appends_and_verifies() {
 }
 
 #[test]
+fn with_other_work_between_appends_every_way_verifies_and_tells_what_was_taken_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(dir.path());
+    config.settings = vec![Setting::new(2, 100, 128), Setting::new(1, 100, 1)];
+    config.ways = all_but_vellum();
+    config.ways.extend(VELLUM);
+    (config.scope.rounds, config.limit, config.between_bytes) = (2, LIMIT, 64 << 10);
+    let report = config.run(&mut Silent).unwrap();
+    for case in report.cases.iter().filter(|case| case.skipped.is_none()) {
+        assert!(case.verified && case.failed.is_none(), "{case:?}");
+        assert_eq!(case.value("between bytes"), Some("65536"), "{case:?}");
+        assert!(case.table.ends_with("B, 64 KiB between appends"), "{case:?}");
+        for name in ["time", "clock, taken off"] {
+            assert_eq!(case.figure(name).unwrap().samples.len(), 2, "{case:?}");
+        }
+    }
+    config.between_bytes = 0;
+    for case in config.run(&mut Silent).unwrap().cases {
+        assert_eq!(case.value("between bytes"), None);
+        assert!(case.figure("clock, taken off").is_none() && case.table.ends_with(" B"));
+    }
+}
+
+#[test]
 fn syscalls_are_what_each_way_is_known_to_make() {
     let known = BTreeMap::from([("write", 1.0), ("writev", 1.0), ("stdio", 1.0), ("aio", 2.0)]);
     let report = run_small(&[WayName::Write, WayName::Writev, WayName::Stdio, WayName::Aio]);
@@ -122,7 +146,7 @@ impl Prepared for DamagedLog {
 fn refused(name: WayName, damage: fn(&Path)) -> String {
     let way = Damaged { good: name.way(&vellum::Options::default()), damage };
     let dir = tempfile::tempdir().unwrap();
-    let result = round::measure(&way, &Setting::new(4, 100, 128), dir.path(), LIMIT);
+    let result = round::measure(&way, &Setting::new(4, 100, 128), 0, dir.path(), LIMIT);
     result.unwrap_err().to_string()
 }
 
@@ -136,7 +160,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 fn an_undamaged_log_is_accepted() {
     let way = Damaged { good: WayName::Write.way(&vellum::Options::default()), damage: |_| {} };
     let dir = tempfile::tempdir().unwrap();
-    round::measure(&way, &Setting::new(4, 100, 128), dir.path(), LIMIT).unwrap();
+    round::measure(&way, &Setting::new(4, 100, 128), 0, dir.path(), LIMIT).unwrap();
 }
 
 #[test]
@@ -218,7 +242,7 @@ impl Appender for BrokenAppender {
 #[test]
 fn a_process_that_can_not_append_fails_the_case() {
     let dir = tempfile::tempdir().unwrap();
-    let result = round::measure(&Broken, &Setting::new(3, 10, 128), dir.path(), LIMIT);
+    let result = round::measure(&Broken, &Setting::new(3, 10, 128), 0, dir.path(), LIMIT);
     let error = result.unwrap_err().to_string();
     assert_eq!(error, "process 1 failed: the pen is dry (after 0 acknowledged records)");
 }
@@ -226,12 +250,13 @@ fn a_process_that_can_not_append_fails_the_case() {
 #[test]
 fn a_configuration_without_sense_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let mut configs = vec![Config::new(dir.path()); 5];
+    let mut configs = vec![Config::new(dir.path()); 6];
     configs[0].settings.clear();
     configs[1].ways.clear();
     configs[2].scope.rounds = 0;
     configs[3].settings[0].bytes = 0;
     configs[4].ways.push(WayName::Write);
+    configs[5].between_bytes = 1 << 40;
     for config in configs {
         let error = config.run(&mut Silent).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidOption, "{error}");

@@ -20,6 +20,13 @@ pub(super) fn before(config: &Config) -> Vec<String> {
             "the measuring process has {threads} threads: processes are best forked from one"
         ));
     }
+    let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
+    if config.between_bytes > 0 && config.settings.iter().any(|one| one.processes > cores) {
+        warnings.push(format!(
+            "more processes than the {cores} cores: the walks of others count where one of them \
+             takes the core away during an append"
+        ));
+    }
     let kind = filesystem_of(&config.scope.directory).map(|filesystem| filesystem.kind);
     if matches!(kind.as_deref(), Some("tmpfs" | "ramfs")) && config.ways.contains(&WayName::Direct)
     {
