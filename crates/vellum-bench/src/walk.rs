@@ -36,7 +36,7 @@ impl Walk {
         black_box(&self.lines).iter().map(|line| line.0[0]).sum()
     }
 
-    /// What two readings of the clock behind a walk tell, if nothing is done in between: the median.
+    /// What two readings of the clock behind a walk tell, with nothing in between: the median.
     pub(crate) fn clock_ns(&self) -> u64 {
         let mut laps = [0; CLOCK_LAPS];
         for lap in &mut laps {

@@ -48,8 +48,8 @@ pub struct Config {
     /// Which ways, in the order of their turns; the default is all. There are ratios only if
     /// [`WayName::Write`] is among them.
     pub ways: Vec<WayName>,
-    /// Over so many bytes of its own a process walks before each append, so that it finds nothing of
-    /// the log in the caches that those fill; then each append is timed alone. The default is 0.
+    /// Over so many bytes of its own a process walks before each append, so that it finds nothing
+    /// of the log in the caches that those fill; then each append is timed alone. The default is 0.
     pub between_bytes: u64,
     /// Other systems, after the ways; the default is none.
     pub others: Vec<Rc<dyn Foreign>>,
