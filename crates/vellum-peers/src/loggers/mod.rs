@@ -12,21 +12,26 @@
 //! | `flexi_logger-async` | a thread behind a channel | queued |
 //! | `spdlog` | the thread that logs, `fwrite` | filled the buffer of the C library |
 //! | `spdlog-async` | a thread behind a queue of 8192 lines, `fwrite` | queued; waits where that is full |
+//! | `quill` | a thread behind a queue for each thread, which grows to 2 GiB, `fwrite` | queued; waits where that is full |
 
 use vellum_bench::loggers::Contender;
 use vellum_bench::{Error, Result};
 
 mod flexi;
-#[cfg(has_spdlog)]
-mod spdlog;
-#[cfg(not(has_spdlog))]
-mod spdlog_missing;
+#[cfg(not(all(has_spdlog, has_quill)))]
+mod missing;
+#[cfg(any(has_spdlog, has_quill))]
+mod native;
 mod tracing_fmt;
 
-#[cfg(has_spdlog)]
-use spdlog::Spdlog;
+#[cfg(not(has_quill))]
+use missing::quill;
 #[cfg(not(has_spdlog))]
-use spdlog_missing::Spdlog;
+use missing::spdlog;
+#[cfg(has_quill)]
+use native::quill;
+#[cfg(has_spdlog)]
+use native::spdlog;
 use tracing_fmt::Tracing;
 
 /// What the files begin with.
@@ -42,8 +47,9 @@ pub fn all() -> Vec<Box<dyn Contender>> {
         Box::new(Tracing::NonBlocking { is_lossy: true }),
         Box::new(flexi::Flexi { is_async: false }),
         Box::new(flexi::Flexi { is_async: true }),
-        Box::new(Spdlog { is_async: false }),
-        Box::new(Spdlog { is_async: true }),
+        spdlog(false),
+        spdlog(true),
+        quill(),
     ]
 }
 
