@@ -12,7 +12,7 @@
 //! | `flexi_logger-async` | a thread behind a channel | queued |
 //! | `spdlog` | the thread that logs, `fwrite` | filled the buffer of the C library |
 //! | `spdlog-async` | a thread behind a queue of 8192 lines, `fwrite` | queued; waits where that is full |
-//! | `quill` | a thread behind a queue for each thread, which grows to 2 GiB, `fwrite` | queued; waits where that is full |
+//! | `quill` | a thread behind queues of up to 2 GiB, `fwrite` | queued; waits where one is full |
 
 use vellum_bench::loggers::Contender;
 use vellum_bench::{Error, Result};

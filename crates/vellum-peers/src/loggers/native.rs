@@ -112,8 +112,7 @@ struct Peer {
     functions: Functions,
 }
 
-// SAFETY: a logger of spdlog whose sink is of the kind `_mt`, and any of Quill, may be used from any
-// thread.
+// SAFETY: a logger of Quill, or of spdlog with a sink of the kind `_mt`, is for any thread.
 unsafe impl Sync for Peer {}
 
 impl Logger for Peer {
