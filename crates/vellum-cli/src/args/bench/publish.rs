@@ -66,7 +66,7 @@ macro_rules! raw_images {
 measurements! {
     "append": "append --rounds 5", 10;
     "append-sizes": "append --rounds 15 --ways vellum-framed,vellum-text,write --setting 4x40000x1024 \
-        --setting 4x4000x16384 --setting 4x1500x65536 --setting 4x100x1048576", 1;
+        --setting 4x4000x16384 --setting 4x1500x60000 --setting 4x1500x65536 --setting 4x100x1048576", 1;
     "saturate": "append --saturate --ways vellum-framed,vellum-text,write --seconds 12 --rounds 5", 6;
     "latency": "latency --seconds 0.5 --rounds 3", 9;
     "commit": "commit", 8;
