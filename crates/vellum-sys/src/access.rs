@@ -7,7 +7,9 @@
 
 use std::os::fd::AsFd;
 
-use rustix::fs::{self, Stat};
+use rustix::fs;
+
+use crate::file::Status;
 
 /// What somebody must be able to do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +44,8 @@ pub struct Access {
 
 impl Access {
     /// Those of a file.
-    pub fn of(file: &Stat) -> Access {
-        Access { uid: file.st_uid, gid: file.st_gid, mode: file.st_mode & 0o777 }
+    pub fn of(file: &Status) -> Access {
+        Access { uid: file.uid, gid: file.gid, mode: file.mode & 0o777 }
     }
 
     /// Whether everybody who may write to this file can do with `other` what `need` says. Its owner

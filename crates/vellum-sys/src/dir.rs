@@ -21,7 +21,9 @@ use rustix::io::{self, Errno};
 use crate::access::{self, Access, Need};
 use crate::descriptor::above_standard;
 use crate::device::Device;
-use crate::file::{self, identity, read_up_to_at, retry, sync, without_access_time};
+use crate::file::{
+    self, Status, identity, read_up_to_at, retry, status, sync, without_access_time,
+};
 use crate::filesystem::Filesystem;
 
 /// The error of opening anything but a regular file where a regular file is expected.
@@ -201,8 +203,8 @@ impl Dir {
             Err(Errno::NXIO | Errno::ISDIR) => return Err(NOT_REGULAR),
             answer => answer?,
         };
-        let found = fs::fstat(&fd)?;
-        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        let found = status(&fd)?;
+        if FileType::from_raw_mode(found.mode) != FileType::RegularFile {
             return Err(NOT_REGULAR);
         }
         match need.is_none_or(|need| self.shares(&fd, &found, need)) {
@@ -214,15 +216,14 @@ impl Dir {
     /// Says that `file`, which is at `path` and has been found to be what it should be, shows whom
     /// the files of this directory let in. The first one counts.
     pub fn set_model(&self, path: &Path, file: impl AsFd) -> io::Result<()> {
-        let found = fs::fstat(file)?;
-        let (path, identity) = (path.to_path_buf(), (found.st_dev, found.st_ino));
-        let _ = self.0.model.set(Model { path, identity, access: Access::of(&found) });
+        let (path, identity) = (path.to_path_buf(), identity(&file)?);
+        let _ = self.0.model.set(Model { path, identity, access: Access::of(&status(&file)?) });
         Ok(())
     }
 
     /// Whether everybody who may write to the model can do with `file` what `need` says, or there
     /// is no model.
-    fn shares(&self, file: &OwnedFd, found: &Stat, need: Need) -> bool {
+    fn shares(&self, file: &OwnedFd, found: &Status, need: Need) -> bool {
         let Some(model) = self.0.model.get() else { return true };
         let other = Access::of(found);
         model.access.is_kept_by(&other, need)
@@ -234,11 +235,11 @@ impl Dir {
     /// The model, of which somebody may have changed the rights, with those of all other files.
     fn model_as_it_is(&self, model: &Model) -> io::Result<(OwnedFd, Access)> {
         let file = self.open_at(&model.path, OFlags::RDONLY | OFlags::NONBLOCK, 0)?;
-        let found = fs::fstat(&file)?;
-        match (found.st_dev, found.st_ino) == model.identity {
-            true => Ok((file, Access::of(&found))),
-            false => Err(Errno::NOENT),
+        if identity(&file)? != model.identity {
+            return Err(Errno::NOENT);
         }
+        let access = Access::of(&status(&file)?);
+        Ok((file, access))
     }
 
     /// Makes a new file for reading and writing, in the place of whatever has its name.

@@ -21,9 +21,10 @@ fn main() {
     if let Err(error) = trace::try_tracing() {
         return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
     }
-    let tests: [(&str, fn()); 11] = [
+    let tests: [(&str, fn()); 12] = [
         ("appends_through_a_mapping_make_a_few_system_calls_a_window", count_calls_of_appends),
         ("long_records_make_two_system_calls_each", count_calls_of_long_appends),
+        ("a_commit_asks_for_the_times_of_no_file", look_at_files_asked_for_times),
         ("an_append_has_one_locked_instruction", count_instructions_of_appends),
         ("opening_a_log_that_was_closed_makes_few_calls", count_calls_of_opening),
         ("nothing_is_prepared_while_a_record_is_in_flight", look_at_files_changed_in_flight),
@@ -201,6 +202,36 @@ fn count_calls_of_long_appends() {
         let most = 2 * COUNT + 12 * STEPS;
         assert!(calls.len() <= most, "{COUNT} appends made {} calls: {options:?}", calls.len());
     }
+}
+
+/// The kernel keeps exact time for files whose times somebody has asked for, and then a direct write
+/// writes the inode of its file, too.
+fn look_at_files_asked_for_times() {
+    let dir = scratch();
+    let page = SharedPage::new().unwrap();
+    let child = start(&page, || {
+        let log = Options::wal().open(dir.path().join("log"))?;
+        log.append_durable(b"the first one makes the files")?;
+        trace::mark();
+        for len in [4096; 40].into_iter().chain([200_000; 10]) {
+            log.append_durable(&vec![b'x'; len])?;
+        }
+        trace::mark();
+        Ok(())
+    });
+    let (mut writes, mut asked) = (0, Vec::new());
+    while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+        let call = call::at_entry(child).unwrap();
+        writes += usize::from(call.as_ref().is_some_and(|call| call.is_direct));
+        let call = call.filter(|call| call.number == libc::SYS_fstat);
+        asked.extend(call.and_then(|call| call::file_of(child, &call)));
+        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+    }
+    end(child);
+    // Only a file that is made is asked whose it is.
+    asked.retain(|path| !path.ends_with("log") && !path.ends_with("segment.new"));
+    assert!(asked.is_empty(), "{asked:?}");
+    assert!(writes >= 50, "{writes} direct writes");
 }
 
 /// An append that has become longer, or locks memory once more, is seen here. The record has one
