@@ -255,10 +255,10 @@ pub struct Status {
 
 /// What a file is.
 ///
-/// It does not ask for the times of the file, as `fstat` does. From Linux 6.13 on the next change of
-/// a file whose times somebody has asked for gets an exact time, and that moves the clock by which
-/// other files are marked. Then a synchronous direct write to one of them writes its inode, too:
-/// two writes of the device for one commit.
+/// It does not ask for the times of the file, as `fstat` does. From Linux 6.13 on the next change
+/// of a file whose times somebody has asked for gets an exact time, and that moves the clock by
+/// which other files are marked. Then a synchronous direct write to one of them writes its inode,
+/// too: two writes of the device for one commit.
 pub fn status(fd: impl AsFd) -> io::Result<Status> {
     use fs::StatxFlags as Wanted;
     let wanted = Wanted::TYPE | Wanted::MODE | Wanted::UID | Wanted::GID | Wanted::SIZE;

@@ -204,8 +204,8 @@ fn count_calls_of_long_appends() {
     }
 }
 
-/// The kernel keeps exact time for files whose times somebody has asked for, and then a direct write
-/// writes the inode of its file, too.
+/// The kernel keeps exact time for files whose times somebody has asked for, and then a direct
+/// write writes the inode of its file, too.
 fn look_at_files_asked_for_times() {
     let dir = scratch();
     let page = SharedPage::new().unwrap();

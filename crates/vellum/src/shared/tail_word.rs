@@ -33,6 +33,8 @@ const BACK_OFF_SPINS: u32 = 1024;
 
 /// Stays away for up to eight times that, in steps of a quarter.
 const CHANGES_MAX: u32 = 28;
+/// After so many looks at which no other one had appended, none is there.
+const AWAY_MIN: u32 = 64;
 
 /// The tail word's value: the tail and the slot of its last winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +94,22 @@ pub(crate) struct Rivals {
     last: Cell<usize>,
     /// How often in a row it was another one than the time before.
     changes: Cell<u32>,
+    /// How often in a row none was there when it was asked.
+    away: Cell<u32>,
 }
 
 impl Rivals {
+    /// Whether none has appended between the last records of `slot`, each time that was asked, for
+    /// a while.
+    pub(crate) fn are_away(&self, words: &Words, slot: usize) -> bool {
+        let away = if load(words).slot() == slot { self.away.get().saturating_add(1) } else { 0 };
+        self.away.set(away);
+        away > AWAY_MIN
+    }
+
     /// How long to stay away from the tail word after it was lost to `winner`.
     fn spins_after(&self, winner: usize) -> u32 {
+        self.away.set(0);
         let is_other = self.last.replace(winner) != winner;
         let changes = if is_other { (self.changes.get() + 1).min(CHANGES_MAX) } else { 0 };
         self.changes.set(changes);
@@ -443,6 +456,23 @@ mod tests {
         assert_eq!([2, 3, 1, 3, 2, 1].map(wait).last(), Some(&2), "three");
         assert_eq!((1..64).map(wait).max(), Some(8), "many");
         assert_eq!(wait(63), 1, "the same one twice");
+    }
+
+    #[test]
+    fn rivals_are_away_after_a_while_without_one() {
+        let region = words();
+        let words = region.words();
+        let rivals = Rivals::default();
+        let append = |slot| {
+            reserve_len(words, slot, 8).unwrap();
+            publish(words, slot);
+            rivals.are_away(words, 1)
+        };
+        assert!((0..AWAY_MIN).all(|_| !append(1)) && append(1));
+        assert!(!append(2), "here is one");
+        assert!((0..AWAY_MIN).all(|_| !append(1)) && append(1));
+        rivals.spins_after(2);
+        assert!(!append(1), "the tail word was lost to one");
     }
 
     #[test]

@@ -141,10 +141,9 @@ impl<'a> Batch<'a> {
 /// Appends a batch of so many frames; returns the position of the first record.
 fn append_frames(append: Append<'_>, count: u64, bytes: &mut [u8]) -> Result<Lsn> {
     let len = bytes.len() as u64;
-    let is_mapped = append.is_mapped(len);
-    let at = append.append_with(count, len, is_mapped, |filler, at| {
+    let at = append.append_with(count, len, |filler, at| {
         write_headers(filler.writer, bytes, at);
-        filler.bytes(at, &[bytes], is_mapped)
+        filler.bytes(at, &[bytes])
     })?;
     Ok(Lsn::new(at.get() + HEADER_LEN as u64))
 }

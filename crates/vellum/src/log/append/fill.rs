@@ -20,34 +20,49 @@ use crate::{Lsn, Result};
 /// Records up to this long are stored through the mapping, longer ones written by `pwrite`:
 /// above, the copy by the kernel costs less than the zeros and the page faults of the mapping
 /// (`docs/benchmarks.md`).
-pub(crate) const MAPPED_LEN_MAX: u64 = 128 << 10;
+const MAPPED_LEN_MAX: u64 = 128 << 10;
+
+/// The same where no other thread appends, so that nobody queues for the file.
+pub(crate) const MAPPED_ALONE_MAX: u64 = 48 << 10;
 
 /// A thread's way to the file for one reservation.
 pub(crate) struct Filler<'a> {
     pub(crate) writer: Writer<'a>,
     pub(crate) slot: &'a mut LocalSlot,
+    /// Whether it stores through the mapping.
+    pub(crate) is_mapped: bool,
 }
 
 impl Append<'_> {
-    /// Whether a record that takes `len` bytes goes through the mapping.
+    /// Whether a record that takes `len` bytes goes through the mapping, appended by the thread of
+    /// `slot`.
     #[inline]
-    pub(crate) fn is_mapped(self, len: u64) -> bool {
-        self.core.has_mapping() && len <= MAPPED_LEN_MAX.min(self.core.capacity())
+    pub(crate) fn is_mapped(self, len: u64, slot: &LocalSlot) -> bool {
+        let most = if len <= MAPPED_ALONE_MAX { MAPPED_ALONE_MAX } else { self.mapped_max(slot) };
+        self.core.has_mapping() && len <= most.min(self.core.capacity())
+    }
+
+    /// Up to which length records go through the mapping now.
+    fn mapped_max(self, slot: &LocalSlot) -> u64 {
+        // From a stage a commit writes what was stored faster than what was written.
+        let is_alone = self.core.commits.stage.is_none()
+            && slot.rivals.are_away(self.core.words(), slot.index());
+        if is_alone { MAPPED_ALONE_MAX } else { MAPPED_LEN_MAX }
     }
 }
 
 impl Filler<'_> {
     /// Accounts for what the reservation skips at the end of a segment.
     #[inline]
-    pub(crate) fn skip(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
+    pub(crate) fn skip(&mut self, placement: Placement) -> Result<()> {
         if placement.at == placement.grant.range.start {
             return Ok(());
         }
-        self.skip_to(placement, is_mapped)
+        self.skip_to(placement)
     }
 
     #[cold]
-    fn skip_to(&mut self, placement: Placement, is_mapped: bool) -> Result<()> {
+    fn skip_to(&mut self, placement: Placement) -> Result<()> {
         let Placement { grant: Grant { range, .. }, at } = placement;
         if self.writer.core.geometry.layout.ends_with_records() {
             let segment = Appender::of(self.writer).segment(self.slot, range.start)?;
@@ -58,28 +73,27 @@ impl Filler<'_> {
             return Err(self.writer.core.nonsense(format!("no frame ends at {}", range.start)));
         }
         let header = self.writer.core.codec.pad(range.start, len).to_bytes();
-        self.bytes(range.start, &[&header], is_mapped)
+        self.bytes(range.start, &[&header])
     }
 
-    /// Puts a framed record at `at`, through the mapping if `is_mapped`: header, then the payload
-    /// in `parts`.
+    /// Puts a framed record at `at`: header, then the payload in `parts`.
     #[inline]
-    pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
+    pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let header = self.writer.core.codec.record(at, len as u32, parts).to_bytes();
-        self.put(at, &header, parts, is_mapped)
+        self.put(at, &header, parts)
     }
 
-    /// Puts bytes at `at` as they are, through the mapping if `is_mapped`.
+    /// Puts bytes at `at` as they are.
     #[inline]
-    pub(crate) fn bytes(&mut self, at: Lsn, parts: &[&[u8]], is_mapped: bool) -> Result<()> {
-        self.put(at, &[], parts, is_mapped)
+    pub(crate) fn bytes(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
+        self.put(at, &[], parts)
     }
 
     /// Puts `header` and what is behind it at `at`, the header last.
     #[inline(always)]
-    fn put(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]], is_mapped: bool) -> Result<()> {
-        if !is_mapped {
+    fn put(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]]) -> Result<()> {
+        if !self.is_mapped {
             return self.write_record(at, header, parts);
         }
         let len = header.len() + parts.iter().map(|part| part.len()).sum::<usize>();

@@ -220,10 +220,9 @@ impl Append<'_> {
     fn append_line(self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
         let words = &self.core.words().full;
         let Text { parts, len, records } = text;
-        let is_mapped = self.is_mapped(len);
-        let at = self.append_with(records, len, is_mapped, |filler, at| {
+        let at = self.append_with(records, len, |filler, at| {
             words.begin_line(at, dropped);
-            filler.bytes(at, parts, is_mapped)
+            filler.bytes(at, parts)
         });
         words.end_line(at.is_ok().then_some(dropped));
         at

@@ -97,7 +97,7 @@ impl<'a> Reservation<'a> {
             is_mapped,
             pid,
         };
-        reservation.fill(|filler| filler.skip(placement, is_mapped))?;
+        reservation.fill(|filler| filler.skip(placement))?;
         if core.geometry.has_envelope {
             reservation.put_envelope()?;
         }
@@ -110,8 +110,8 @@ impl<'a> Reservation<'a> {
         if let Some(check) = &mut self.check {
             check.update(&envelope);
         }
-        let (at, is_mapped) = (self.body_at(), self.is_mapped);
-        self.fill(|filler| filler.bytes(at, &[&envelope], is_mapped))
+        let at = self.body_at();
+        self.fill(|filler| filler.bytes(at, &[&envelope]))
     }
 
     /// Where what the check covers begins: the envelope, or else the caller's bytes.
@@ -169,8 +169,8 @@ impl<'a> Reservation<'a> {
         }
         if self.writer.core.geometry.layout.has_frames() {
             let header = self.finish_check()?.finish().to_bytes();
-            let (at, is_mapped) = (self.placement.at, self.is_mapped);
-            self.fill(|filler| filler.bytes(at, &[&header], is_mapped))?;
+            let at = self.placement.at;
+            self.fill(|filler| filler.bytes(at, &[&header]))?;
         }
         if let Some(last) = self.last.take() {
             self.store(self.len - 1, &[last])?;
@@ -227,14 +227,13 @@ impl<'a> Reservation<'a> {
             return self.check_process();
         }
         let at = Lsn::new(self.payload_at.get() + offset);
-        let is_mapped = self.is_mapped;
-        self.fill(|filler| filler.bytes(at, &[bytes], is_mapped))
+        self.fill(|filler| filler.bytes(at, &[bytes]))
     }
 
     fn fill(&mut self, fill: impl FnOnce(&mut Filler<'_>) -> Result<()>) -> Result<()> {
         self.check_process()?;
         let slot = self.slot.as_deref_mut().expect("held until published");
-        fill(&mut Filler { writer: self.writer, slot })
+        fill(&mut Filler { writer: self.writer, slot, is_mapped: self.is_mapped })
     }
 
     /// Refuses a forked child's copy: the reservation is the parent's.

@@ -140,8 +140,8 @@ impl Appender<'_> {
             let segment = self.segment(filler.slot, at)?;
             segment.check_len(segment.offset_of(at), grant.range.len as usize)?;
             match IS_FRAMED {
-                true => filler.record(at, &[record], true),
-                false => filler.bytes(at, &[record], true),
+                true => filler.record(at, &[record]),
+                false => filler.bytes(at, &[record]),
             }
         })?;
         self.publish_records(slot, placement, 1);

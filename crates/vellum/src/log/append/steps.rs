@@ -6,7 +6,7 @@ use std::{mem, thread};
 
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
-use crate::log::append::fill::{Filler, MAPPED_LEN_MAX};
+use crate::log::append::fill::{Filler, MAPPED_ALONE_MAX};
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
@@ -20,7 +20,7 @@ use crate::shared::tail_word::{self, Range};
 use crate::sys::guard;
 use crate::{Error, ErrorKind, Lsn, OnFull, Result};
 
-const _: () = assert!(SHORT_LEN_MAX <= MAPPED_LEN_MAX);
+const _: () = assert!(SHORT_LEN_MAX <= MAPPED_ALONE_MAX);
 
 /// Text that is appended as one piece.
 #[derive(Clone, Copy)]
@@ -37,8 +37,7 @@ impl Append<'_> {
     #[inline]
     pub(crate) fn append_bytes(self, text: Text<'_>) -> Result<Lsn> {
         let Text { parts, len, records } = text;
-        let is_mapped = self.is_mapped(len);
-        self.append_with(records, len, is_mapped, |filler, at| filler.bytes(at, parts, is_mapped))
+        self.append_with(records, len, |filler, at| filler.bytes(at, parts))
     }
 
     /// Appends one record of `len` bytes, given in parts, as a frame.
@@ -55,22 +54,20 @@ impl Append<'_> {
     #[inline]
     pub(crate) fn append_frame(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         let frame_len = frame_len(len);
-        let is_mapped = self.is_mapped(frame_len);
-        self.append_with(1, frame_len, is_mapped, |filler, at| filler.record(at, parts, is_mapped))
+        self.append_with(1, frame_len, |filler, at| filler.record(at, parts))
     }
 
     /// Appends one record of `len` bytes, given in parts, behind an envelope.
     fn append_in_envelope(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
         let frame_len = frame_len(len + ENVELOPE_LEN as u64);
-        let is_mapped = self.is_mapped(frame_len);
-        self.append_with(1, frame_len, is_mapped, |filler, at| {
+        self.append_with(1, frame_len, |filler, at| {
             let envelope = filler.writer.envelope().to_bytes();
             match parts {
-                [payload] => filler.record(at, &[&envelope, payload], is_mapped),
+                [payload] => filler.record(at, &[&envelope, payload]),
                 _ => {
                     let all: Vec<&[u8]> =
                         [&envelope[..]].into_iter().chain(parts.iter().copied()).collect();
-                    filler.record(at, &all, is_mapped)
+                    filler.record(at, &all)
                 }
             }
         })
@@ -92,10 +89,9 @@ impl Append<'_> {
         self,
         records: u64,
         len: u64,
-        is_mapped: bool,
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
-        let answer = self.append_in_slot(records, len, is_mapped, fill);
+        let answer = self.append_in_slot(records, len, fill);
         if answer.is_err() {
             busy::step_back_if_lost(self.core);
         }
@@ -107,13 +103,13 @@ impl Append<'_> {
         self,
         records: u64,
         len: u64,
-        is_mapped: bool,
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<Lsn> {
         let writer = self.core.writer()?;
         let appender = Appender::of(writer);
         poison::check(self.core)?;
         let mut slot = appender.take_slot()?;
+        let is_mapped = self.is_mapped(len, &slot);
         if !is_mapped && self.core.has_mapping() {
             limits::check_size_limit(self.core)?;
         }
@@ -152,9 +148,8 @@ impl Appender<'_> {
         is_mapped: bool,
         fill: impl FnOnce(&mut Filler<'_>, Lsn) -> Result<()>,
     ) -> Result<()> {
-        let mut filler = Filler { writer: self.writer, slot };
-        let filled =
-            filler.skip(placement, is_mapped).and_then(|()| fill(&mut filler, placement.at));
+        let mut filler = Filler { writer: self.writer, slot, is_mapped };
+        let filled = filler.skip(placement).and_then(|()| fill(&mut filler, placement.at));
         if let Err(error) = filled {
             let range = placement.grant.range;
             // The next one finds out whether there is room before it reserves.

@@ -100,7 +100,7 @@ impl<'a> Leader<'a> {
         let pad =
             (end > pad_at).then(|| core.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
         let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
-        filler.bytes(at, &[&record, pad], core.has_mapping())
+        filler.bytes(at, &[&record, pad])
     }
 
     /// Makes space ready up to `end`, where a commit record is to stand.

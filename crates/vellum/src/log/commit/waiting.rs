@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::log::append::Appender;
 use crate::log::commit::{Commit, Leader};
 use crate::log::layout;
+use crate::log::ready::space::PAGE_BYTES;
 use crate::log::repair::pad;
 use crate::log::state::attachment::AfterPublish;
 use crate::shared::lock::Until;
@@ -33,11 +34,14 @@ impl Leader<'_> {
     /// whether that was due.
     pub(crate) fn prepare_meanwhile(self) -> bool {
         let core = self.writer.core;
-        if core.commits.stage.is_none() {
+        let tail = tail_word::tail(core.words()).get();
+        // Long records are written by system call, and leave no more than a page ready.
+        let is_stored_to = core.ready_end().get() > tail + PAGE_BYTES;
+        if core.commits.stage.is_none() || !is_stored_to {
             return false;
         }
         // As an append that is a window further on.
-        let end = Lsn::new(tail_word::tail(core.words()).get() + core.ready.window.bytes());
+        let end = Lsn::new(tail + core.ready.window.bytes());
         let mut after = AfterPublish::default();
         layout::look_ahead(self.writer, end, 0, true, &mut after);
         let is_due = after.is_anything();
@@ -134,8 +138,9 @@ mod tests {
                 append();
             }
             assert_eq!(written(), before, "appends found it");
-            let next = tail_word::tail(log.words());
-            assert!(Leader::of(writer).prepare_meanwhile() && log.ready_end() > until, "at {next}");
+            assert!(Leader::of(writer).prepare_meanwhile() && log.ready_end() > until);
+            Append::of(&log).append_record(&vec![b'x'; 1 << 20]).unwrap();
+            assert!(!Leader::of(writer).prepare_meanwhile(), "long records need no zeros");
         }
     }
 }

@@ -31,9 +31,10 @@ impl Log {
     ///
     /// # Cost
     ///
-    /// A small record costs two contended atomic operations and a copy; one over 128 KiB one
-    /// `pwrite`. One of the writers now and then writes zeros for what the log takes in the next
-    /// millisecond to the page cache: 14 µs for 16 KiB, 300 µs for the most, which is
+    /// A small record costs one contended atomic operation and a copy; one over 128 KiB one
+    /// `pwrite`, and so does one over 48 KiB of a thread that appends alone. One of the writers now
+    /// and then writes zeros for what the log takes in the next millisecond to the page cache:
+    /// 14 µs for 16 KiB, 300 µs for the most, which is
     /// [`prefault_bytes`](crate::Tuning::prefault_bytes).
     ///
     /// In a [staged](crate::Fill::Staged) log it then also gets on with the next segment: 512 KiB

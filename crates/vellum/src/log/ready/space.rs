@@ -23,7 +23,7 @@ use crate::shared::tail_word;
 use crate::{Lsn, Preallocate, Result, knowledge};
 
 /// What is made ready where a frame may start; a page of any machine is as long, or longer.
-const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// Where a reservation may lie that had to have room made for it.
 pub(crate) struct Extent {

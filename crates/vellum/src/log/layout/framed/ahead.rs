@@ -35,23 +35,34 @@ impl FrameWriter<'_> {
         is_ready || (core.commits.stage.is_some() && !core.has_mapping())
     }
 
-    /// Bytes to have ready ahead of records of `len` bytes: long ones use a window up before the
-    /// next one is ready, where nobody helps and no commit holds them up.
+    /// Bytes to have ready ahead of records of `len` bytes.
     #[inline]
     fn ahead(self, len: u64) -> u64 {
-        let is_staged = self.writer.core.commits.stage.is_some();
-        let records = match is_staged || self.writer.attachment.helpers.are_there() {
+        let records = match self.writer.core.commits.stage {
+            // Commits hold records up, and make more ready meanwhile.
+            Some(_) => 2 * len,
+            None => self.records_ahead(len),
+        };
+        self.writer.core.ready.window.bytes().max(records)
+    }
+
+    /// Bytes of several records of `len` bytes: long ones use a window up before the next one is
+    /// ready.
+    #[inline]
+    fn records_ahead(self, len: u64) -> u64 {
+        match self.writer.attachment.helpers.are_there() {
+            // More than that is there in time.
             true => 2 * len,
             false if len > SHORT_LEN_MAX => (len * RECORDS_AHEAD).min(AHEAD_BYTES_MAX),
             false => 0,
-        };
-        self.writer.core.ready.window.bytes().max(records)
+        }
     }
 
     /// Bytes to have segments for ahead of records of `len` bytes.
     #[inline]
     fn files_ahead(self, len: u64) -> u64 {
-        self.writer.core.ready.window.most().max(self.ahead(len)).min(self.writer.core.capacity())
+        let core = self.writer.core;
+        core.ready.window.most().max(self.records_ahead(len)).min(core.capacity())
     }
 
     /// Prepares what was noted.
@@ -90,7 +101,8 @@ impl FrameWriter<'_> {
             .and_then(|_| stage::check_room(core, ready_end))
             .and_then(|()| if is_ready { room.make_ready_to(ready_end) } else { Ok(()) });
         // Long records use segments up as fast as they can be made: who needs one makes it.
-        if prepared.is_ok() && !is_helped && ahead < AHEAD_BYTES_MAX && self.begins_at(wanted) {
+        let is_long = self.records_ahead(len) == AHEAD_BYTES_MAX;
+        if prepared.is_ok() && !is_helped && !is_long && self.begins_at(wanted) {
             let _ = room.begin_next_segment(wanted);
         }
         if prepared.is_err() {
