@@ -8,7 +8,7 @@
 //!
 //! Under the clock a way pays for nothing but its appends and 1 to 4 ns for making each record
 //! (measured with a way that does nothing); starting the processes costs a run less than 0.2 ms.
-//! With other work between the appends each is timed alone: see [`between`].
+//! With other work between the appends each is timed alone: see `between`.
 
 use std::fmt;
 use std::fs;
