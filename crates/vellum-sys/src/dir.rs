@@ -216,8 +216,10 @@ impl Dir {
     /// Says that `file`, which is at `path` and has been found to be what it should be, shows whom
     /// the files of this directory let in. The first one counts.
     pub fn set_model(&self, path: &Path, file: impl AsFd) -> io::Result<()> {
-        let (path, identity) = (path.to_path_buf(), identity(&file)?);
-        let _ = self.0.model.set(Model { path, identity, access: Access::of(&status(&file)?) });
+        let found = fs::fstat(file)?;
+        let (path, identity) = (path.to_path_buf(), (found.st_dev, found.st_ino));
+        let access = Access::of(&Status::of(&found));
+        let _ = self.0.model.set(Model { path, identity, access });
         Ok(())
     }
 
@@ -235,11 +237,11 @@ impl Dir {
     /// The model, of which somebody may have changed the rights, with those of all other files.
     fn model_as_it_is(&self, model: &Model) -> io::Result<(OwnedFd, Access)> {
         let file = self.open_at(&model.path, OFlags::RDONLY | OFlags::NONBLOCK, 0)?;
-        if identity(&file)? != model.identity {
-            return Err(Errno::NOENT);
+        let found = fs::fstat(&file)?;
+        match (found.st_dev, found.st_ino) == model.identity {
+            true => Ok((file, Access::of(&Status::of(&found)))),
+            false => Err(Errno::NOENT),
         }
-        let access = Access::of(&status(&file)?);
-        Ok((file, access))
     }
 
     /// Makes a new file for reading and writing, in the place of whatever has its name.

@@ -270,12 +270,15 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
             len: found.stx_size,
         }),
         // Kernels before 4.11, and containers that let nobody call it.
-        _ => fs::fstat(&fd).map(|found| Status {
-            mode: found.st_mode,
-            uid: found.st_uid,
-            gid: found.st_gid,
-            len: found.st_size as u64,
-        }),
+        _ => fs::fstat(&fd).map(|found| Status::of(&found)),
+    }
+}
+
+impl Status {
+    /// The same of what `stat` tells.
+    pub(crate) fn of(found: &fs::Stat) -> Status {
+        let (mode, uid, gid) = (found.st_mode, found.st_uid, found.st_gid);
+        Status { mode, uid, gid, len: found.st_size as u64 }
     }
 }
 

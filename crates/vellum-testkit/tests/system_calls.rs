@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use vellum::{Fill, Layout, Lsn, Options, Tuning};
-use vellum_testkit::killpoints::call;
+use vellum_testkit::killpoints::call::{self, Call};
 use vellum_testkit::killpoints::victim::report;
 use vellum_testkit::trace::{self, Go, Pid, SharedPage, Stop};
 
@@ -113,15 +113,13 @@ fn look_at_files_changed_in_flight() {
         });
         let view = Options::default().read_only(true).open(&place).unwrap();
         let mut changes = 0;
-        while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
-            let call = call::at_entry(child).unwrap();
-            if let Some(call) = call.filter(|call| CHANGES.contains(&call.number)) {
+        look_at_calls(child, |call| {
+            if CHANGES.contains(&call.number) {
                 changes += 1;
                 let (published, tail) = (view.published(), view.tail());
                 assert_eq!(published, tail, "{options:?}: call {} in flight", call.number);
             }
-            assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
-        }
+        });
         end(child);
         assert!(changes > 3, "{options:?} made {changes} calls that change files");
     }
@@ -132,14 +130,20 @@ fn end(child: Pid) {
     trace::kill_and_reap(child).unwrap();
 }
 
+/// Shows `look` each system call that a child makes on its way to the next mark, when it begins.
+fn look_at_calls(child: Pid, mut look: impl FnMut(Call)) {
+    while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
+        if let Some(call) = call::at_entry(child).unwrap() {
+            look(call);
+        }
+        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
+    }
+}
+
 /// The numbers of the system calls that a child makes on its way to the next mark.
 fn calls_to_mark(child: Pid) -> Vec<i64> {
     let mut calls = Vec::new();
-    while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
-        let call = call::at_entry(child).unwrap();
-        calls.extend(call.map(|call| call.number));
-        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
-    }
+    look_at_calls(child, |call| calls.push(call.number));
     // The mark itself is a signal that the child sends to itself.
     calls.retain(|number| ![libc::SYS_kill, libc::SYS_getpid].contains(number));
     calls
@@ -226,13 +230,12 @@ fn look_at_files_asked_for_times() {
         Ok(())
     });
     let (mut writes, mut asked) = (0, Vec::new());
-    while stop_after(child, Go::ToSystemCall) == Stop::SystemCall {
-        let call = call::at_entry(child).unwrap();
-        writes += usize::from(call.as_ref().is_some_and(|call| call.is_direct));
-        let call = call.filter(|call| call.number == libc::SYS_fstat);
-        asked.extend(call.and_then(|call| call::file_of(child, &call)));
-        assert_eq!(stop_after(child, Go::ToSystemCall), Stop::SystemCall);
-    }
+    look_at_calls(child, |call| {
+        writes += usize::from(call.is_direct);
+        if call.number == libc::SYS_fstat {
+            asked.extend(call::file_of(child, &call));
+        }
+    });
     end(child);
     // Only a file that is made is asked whose it is.
     asked.retain(|path| !path.ends_with("log") && !path.ends_with("segment.new"));

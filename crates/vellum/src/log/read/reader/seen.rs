@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::Result;
-
 use crate::log::open::reading;
 use crate::log::read::reader::{Reader, truncated};
 use crate::log::repair::pad;
