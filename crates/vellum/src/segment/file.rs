@@ -208,7 +208,7 @@ impl Segment {
 
     /// The mapping, unless storage has failed under it: then system calls say what is wrong.
     #[inline]
-    fn kept_map(&self) -> Option<&Map> {
+    pub(crate) fn kept_map(&self) -> Option<&Map> {
         self.map.as_ref().filter(|map| !map.is_lost())
     }
 

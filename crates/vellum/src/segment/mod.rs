@@ -13,6 +13,7 @@ pub(crate) mod rights;
 pub(crate) mod stage;
 pub(crate) mod target;
 pub(crate) mod window;
+pub(crate) mod zeroed_file;
 
 use crate::error::OsResult;
 use crate::sys::Dir;

@@ -25,9 +25,10 @@ use crate::segment::file::is_unpinned;
 use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::pieces::Pieces;
 use crate::segment::rights::Rights;
+use crate::segment::zeroed_file::ZeroedFile;
 use crate::sys::file::{ZEROS_BYTES_MAX, is_unsupported};
 use crate::sys::filesystem::Filesystem;
-use crate::sys::{self, Dir, Map};
+use crate::sys::{self, Dir};
 use crate::{Error, Fill, Lsn, Preallocate, Result};
 
 /// Blocks that a text file gets at a time, from the first bytes of it to a long one.
@@ -343,54 +344,32 @@ impl Preparer<'_> {
 
     /// Gives back the blocks behind the zeros that end at `limit`, in a file that grows no more. A
     /// hint.
-    pub(crate) fn free_behind(&self, path: &Path, limit: Lsn) {
-        if knowledge::grows_behind_end(self.filesystem)
-            && let Ok(fd) = self.dir.open_file(path, OFlags::RDWR)
-        {
+    pub(crate) fn free_behind(&self, file: &ZeroedFile, limit: Lsn) {
+        if knowledge::grows_behind_end(self.filesystem) {
             let end = (limit.get() - 1) % self.geometry.segment_capacity + 1;
             sys::file::free_range(
-                fd,
+                file.fd(),
                 self.geometry.layout.file_header_len() + end,
                 BEHIND_BYTES_MAX,
             );
         }
     }
 
-    /// Writes zeros from `begin` to `limit`, which lie in the segment at `path`: after this the
+    /// Writes zeros from `begin` to `limit`, which lie in the segment of `file`: after this the
     /// pages are in the page cache, in large folios, and have blocks to go to.
     ///
     /// Cheaper than faulting holes in through the mapping, page by page and once for each process
     /// (`docs/decisions/0004-zeros-ahead-of-the-tail.md`).
-    pub(crate) fn write_zeros(&self, path: &Path, begin: Lsn, limit: Lsn) -> Result<()> {
-        let fd = self.dir.open_file(path, OFlags::RDWR).or_os("open the segment", path)?;
+    pub(crate) fn write_zeros(&self, file: &ZeroedFile, begin: Lsn, limit: Lsn) -> Result<()> {
         let header_len = self.geometry.layout.file_header_len();
         let offset = header_len + begin.get() % self.geometry.segment_capacity;
         let len = limit.get() - begin.get();
         let piece = self.pieces.choose(len);
         let begun = Instant::now();
-        sys::file::write_zeros_at(&fd, offset, len, piece.bytes())
-            .and_then(|()| prove_storable(&fd, offset + len))
-            .or_os("make room in the segment", path)?;
+        sys::file::write_zeros_at(file.fd(), offset, len, piece.bytes())
+            .and_then(|()| file.prove_storable(offset + len))
+            .or_os("make room in the segment", file.path())?;
         self.pieces.note(piece, len, begun.elapsed());
         Ok(())
-    }
-}
-
-/// Refuses what was written up to `end`, where the kernel says that a store into its last page
-/// would fail.
-///
-/// The page cache keeps pages in folios, and the first store into a page needs blocks for all of
-/// its folio. A folio may reach beyond `end`, where the file does: somebody has read there, or a
-/// longer write has found the disk full.
-fn prove_storable(fd: &OwnedFd, end: u64) -> io::Result<()> {
-    if sys::file::len(fd)? <= end {
-        return Ok(());
-    }
-    let page = rustix::param::page_size() as u64;
-    let last = Map::at(fd, (end - 1) / page * page, page as usize, true)?;
-    match last.try_populate(0, page as usize) {
-        Err(Errno::FAULT) => Err(Errno::NOSPC),
-        // What the system cannot do it does not tell either.
-        _ => Ok(()),
     }
 }

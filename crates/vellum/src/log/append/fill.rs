@@ -13,6 +13,7 @@ use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::repair::pad;
 use crate::log::state::attachment::LocalSlot;
+use crate::log::state::identity;
 use crate::log::state::writer::Writer;
 use crate::shared::tail_word::Grant;
 use crate::{Lsn, Result};
@@ -73,7 +74,10 @@ impl Filler<'_> {
             return Err(self.writer.core.nonsense(format!("no frame ends at {}", range.start)));
         }
         let header = self.writer.core.codec.pad(range.start, len).to_bytes();
-        self.bytes(range.start, &[&header])
+        self.bytes(range.start, &[&header])?;
+        let epoch = identity::live_epoch(self.writer.core);
+        self.writer.attachment.skipped.note(epoch, range.start);
+        Ok(())
     }
 
     /// Puts a framed record at `at`: header, then the payload in `parts`.

@@ -83,8 +83,8 @@ impl Appender<'_> {
 
     pub(crate) fn open_segment(self, first: Lsn) -> Result<Arc<Segment>> {
         let mut open = self.writer.attachment.open_segments();
-        if let Some(segment) = open.list.iter().find(|segment| segment.first == first) {
-            return Ok(Arc::clone(segment));
+        if let Some(segment) = open.find(first) {
+            return Ok(segment);
         }
         // First, because the file of a stage that is over may be that of this one.
         self.forget_gone_of(&mut open);

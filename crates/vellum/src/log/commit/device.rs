@@ -28,7 +28,8 @@ use crate::log::ready::stage;
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME};
-use crate::log::state::{rewrite, wakeup};
+use crate::log::state::writer::Writer;
+use crate::log::state::{identity, rewrite, wakeup};
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation};
@@ -239,7 +240,8 @@ impl Leader<'_> {
         }
         let time = since.elapsed();
         core.words().commits.counts.count_sync(group, time);
-        self.writer.attachment.returning.note_group_end(means.commits, time);
+        let bytes = group.end.get() - group.start.get();
+        self.writer.attachment.returning.note_group_end(means.commits, bytes, time);
         let liveness = self.writer.liveness();
         commit::finish(&core.words().commits, self.writer.attachment.me(), &liveness, group, until);
         wakeup::notify_durable(core);
@@ -295,16 +297,29 @@ impl Leader<'_> {
         let mut next = Lsn::new(group.start.get() / block * block);
         while next < group.end {
             let first = self.writer.core.segment_of(next);
-            let limit = group.end.min(self.writer.core.segment_end(next));
-            let limit = Lsn::new(limit.get().next_multiple_of(block));
+            let segment_end = self.writer.core.segment_end(next);
+            let limit = self.end_of_blocks(next, group.end.min(segment_end));
             if let Some(segment) = self.opened(means, first, group.end)? {
                 self.write_to_device(&segment, next, limit)?;
                 let spoilt = |errno| Fault::Device(failure(errno, first, Operation::Stage));
                 segment.check_stage(next, limit).map_err(spoilt)?;
             }
-            next = limit;
+            next = segment_end;
         }
         Ok(())
+    }
+
+    /// Where the blocks end that have to be written of published bytes from `begin` to `end`, which
+    /// lie in one segment.
+    fn end_of_blocks(self, begin: Lsn, end: Lsn) -> Lsn {
+        let Writer { core, attachment } = self.writer;
+        let read_end = match core.segment_end(begin) {
+            segment_end if segment_end == end => {
+                attachment.skipped.end_of_records(identity::live_epoch(core), begin, end)
+            }
+            _ => end,
+        };
+        Lsn::new(read_end.get().next_multiple_of(core.commits.block))
     }
 
     /// Writes blocks of one segment, which survive a power cut then.

@@ -14,10 +14,12 @@ use crate::format::frame::HEADER_LEN;
 use crate::log::layout::limits;
 use crate::log::ready::{RoomMaker, stage};
 use crate::log::state::core::Core;
+use crate::log::state::writer::Writer;
 use crate::log::state::{place, poison};
 use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::segment::prepare::{Preparer, STEP_BYTES_MAX, STEP_BYTES_MIN};
 use crate::segment::stage::Stage;
+use crate::segment::zeroed_file::ZeroedFile;
 use crate::shared::ends::CommitStat;
 use crate::shared::tail_word;
 use crate::{Lsn, Preallocate, Result, knowledge};
@@ -269,22 +271,30 @@ impl RoomMaker<'_> {
     /// Writes zeros from `ready` to `limit` in the same segment, or to less where there is no room
     /// for all; returns their end.
     pub(crate) fn write_zeros_to(self, ready: u64, limit: u64) -> Result<u64> {
-        let first = self.prepare.writer.core.segment_of(Lsn::new(ready));
-        let path = match &self.prepare.writer.core.commits.stage {
-            Some(stage) => stage.path(first),
-            None => self.prepare.writer.core.find_segment(first)?,
-        };
+        let core = self.prepare.writer.core;
+        let file = self.file_to_zero(core.segment_of(Lsn::new(ready)))?;
         let write = |limit: u64| {
             let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
-            self.prepare.writer.core.preparer().write_zeros(&path, begin, end)?;
-            if ends_file(self.prepare.writer.core, begin, end) {
-                self.prepare.writer.core.preparer().free_behind(&path, end);
+            core.preparer().write_zeros(&file, begin, end)?;
+            if ends_file(core, begin, end) {
+                core.preparer().free_behind(&file, end);
             }
             Ok(limit)
         };
         // Where the disk is full, or the process at its limit, there may be room for less.
         write(limit)
             .or_else(|_| write((ready + 1).next_multiple_of(CAPACITY_UNIT_BYTES).min(limit)))
+    }
+
+    /// Where zeros for the segment at `first` go.
+    fn file_to_zero(self, first: Lsn) -> Result<ZeroedFile> {
+        let Writer { core, attachment } = self.prepare.writer;
+        let open = attachment.open_segments().find(first);
+        match (open, &core.commits.stage) {
+            (Some(segment), _) => Ok(ZeroedFile::Open(segment)),
+            (None, Some(stage)) => ZeroedFile::open(&core.dir, stage.path(first)),
+            (None, None) => ZeroedFile::open(&core.dir, core.find_segment(first)?),
+        }
     }
 
     /// Makes room in the stage for a long record of `len` bytes, which is written by system call:

@@ -23,6 +23,7 @@ use crate::log::state::gate::Gate;
 use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
 use crate::log::state::returning::Returning;
+use crate::log::state::skipped::Skipped;
 use crate::log::state::watch::CheckInterval;
 use crate::segment::file::{Segment, UsedStage};
 use crate::segment::kept::KeptFiles;
@@ -67,6 +68,7 @@ pub(crate) struct Attachment {
     pub(crate) kept_files: KeptFiles,
     pub(crate) helpers: Helpers,
     pub(crate) returning: Returning,
+    pub(crate) skipped: Skipped,
 }
 
 /// The segments that a process has open.
@@ -76,6 +78,13 @@ pub(crate) struct OpenSegments {
     pub(crate) list: Vec<Arc<Segment>>,
     /// Stages that are over, newest at the end.
     pub(crate) used_stages: Vec<UsedStage>,
+}
+
+impl OpenSegments {
+    /// The segment at `first`, if it is open.
+    pub(crate) fn find(&self, first: Lsn) -> Option<Arc<Segment>> {
+        self.list.iter().find(|segment| segment.first == first).map(Arc::clone)
+    }
 }
 
 /// What a thread needs to append, taken for the length of one append.
@@ -231,6 +240,7 @@ impl Attachment {
             kept_files: KeptFiles::default(),
             helpers: Helpers::default(),
             returning: Returning::default(),
+            skipped: Skipped::default(),
         })
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod positions;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub(crate) mod segments;
+pub(crate) mod skipped;
 pub(crate) mod wait;
 pub(crate) mod wakeup;
 pub(crate) mod watch;

@@ -26,6 +26,9 @@ const MOMENTS_PER_GROUP: u32 = 2;
 const TRUST_MAX: u32 = 4;
 /// Groups until threads that stayed away are waited for again.
 const GROUPS_APART: u32 = 32;
+/// From so many bytes for each commit on nobody is waited for, and all lanes are open: the device
+/// takes as long for one write of two records as for two, and the next ones are copied meanwhile.
+const LONG_COMMIT_BYTES: u64 = 256 << 10;
 
 /// The threads of one process that come back to its groups.
 #[derive(Default)]
@@ -36,6 +39,8 @@ pub(crate) struct Returning {
     waited: AtomicU64,
     /// Whether nobody comes back soon.
     is_apart: AtomicBool,
+    /// Whether the newest group carried long records.
+    is_long: AtomicBool,
     last: Mutex<Last>,
 }
 
@@ -113,7 +118,11 @@ impl Returning {
 
     /// How many groups may be on their way, of `lanes` at most.
     pub(crate) fn allowed_lanes(&self, lanes: usize) -> usize {
-        if self.is_apart.load(Ordering::Relaxed) { lanes } else { 1 }
+        if self.is_nobody_awaited() { lanes } else { 1 }
+    }
+
+    fn is_nobody_awaited(&self) -> bool {
+        self.is_long.load(Ordering::Relaxed) || self.is_apart.load(Ordering::Relaxed)
     }
 
     /// Makes the caller the one that begins the next group; `None` where another one does.
@@ -122,11 +131,12 @@ impl Returning {
         (!is_taken).then(|| Gathering { returning: self, words, has_begun: false })
     }
 
-    /// Notes that the device has done a group for `carried` commits of this process. To be called
-    /// before the group's waiters can see that.
-    pub(crate) fn note_group_end(&self, carried: u64, time: Duration) {
+    /// Notes that the device has done a group of `bytes` for `carried` commits of this process. To
+    /// be called before the group's waiters can see that.
+    pub(crate) fn note_group_end(&self, carried: u64, bytes: u64, time: Duration) {
         let ended_at = self.waited_count();
         let until = Instant::now() + (time / MOMENTS_PER_GROUP).min(MOMENT_MAX);
+        self.is_long.store(bytes >= carried.max(1) * LONG_COMMIT_BYTES, Ordering::Relaxed);
         self.newest().expected = Some(Expected { ended_at, carried, until });
     }
 
@@ -150,7 +160,7 @@ pub(crate) struct Gathering<'a> {
 impl Gathering<'_> {
     /// Waits for those who are expected back.
     pub(crate) fn wait_for_return(&self) {
-        if self.returning.is_apart.load(Ordering::Relaxed) {
+        if self.returning.is_nobody_awaited() {
             return;
         }
         let Some(expected) = self.returning.newest().expected else { return };
@@ -249,9 +259,19 @@ mod tests {
         for _ in 0..2 {
             returning.count_waiting();
             let carried = returning.begin_gathering(&words).unwrap().note_begun();
-            returning.note_group_end(carried, Duration::ZERO);
+            returning.note_group_end(carried, 0, Duration::ZERO);
         }
         assert_eq!(returning.allowed_lanes(2), 2);
+    }
+
+    #[test]
+    fn nobody_waits_for_long_records() {
+        for (bytes, lanes) in [(2 * LONG_COMMIT_BYTES, 2), (2 * LONG_COMMIT_BYTES - 1, 1)] {
+            let returning = Returning::default();
+            (0..2).for_each(|_| returning.count_waiting());
+            returning.note_group_end(2, bytes, Duration::ZERO);
+            assert_eq!(returning.allowed_lanes(2), lanes);
+        }
     }
 
     #[test]
@@ -259,7 +279,7 @@ mod tests {
         let (returning, words) = (Returning::default(), CommitWords::default());
         returning.count_waiting();
         let carried = returning.begin_gathering(&words).unwrap().note_begun();
-        returning.note_group_end(carried, Duration::MAX);
+        returning.note_group_end(carried, 0, Duration::MAX);
         returning.count_waiting();
         let expected = returning.newest().expected.unwrap();
         assert!(!expected.is_awaited(returning.waited_count(), || unreachable!()));
