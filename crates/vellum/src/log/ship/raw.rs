@@ -19,7 +19,8 @@ const LONG: u64 = 1 << 20;
 /// How large such a piece is.
 const STEP: u64 = 256 << 10;
 
-/// Bytes of the log as they are on its device ([`Shipper::read`](crate::ship::Shipper::read)).
+/// Bytes of the log as they are on its device ([`Shipper::read`](crate::ship::Shipper::read)). What
+/// is skipped between two records is zeros here, behind its header.
 ///
 /// They are the first `len` of the buffer, and have the positions from the one that was read from.
 /// The positions behind them, up to `next`, hold nothing.
@@ -62,7 +63,8 @@ pub(crate) struct Raw {
     verified: Lsn,
     /// End of the batch that `verified` is in, or something before.
     batch_end: Lsn,
-    /// The last padding before `verified`. Its file may end in it, where nothing was written.
+    /// The last padding before `verified`, behind its header. What it holds nobody reads, and a
+    /// commit does not write: it may be different in the stage, and the file may end in it.
     padding: Range<Lsn>,
 }
 
@@ -140,7 +142,7 @@ impl Raw {
             Scan::Frame { kind, payload_len, next } => {
                 match kind {
                     Kind::Batch => self.batch_end = Lsn::new(next.get() + payload_len),
-                    Kind::Pad => self.padding = lsn..next,
+                    Kind::Pad => self.padding = Lsn::new(lsn.get() + HEADER_LEN as u64)..next,
                     _ => {}
                 }
                 self.verified = next;
@@ -245,13 +247,14 @@ impl Raw {
         let mut done = 0;
         while done < len {
             let at = Lsn::new(from.get() + done as u64);
-            let bytes = self.window.fetch(at, STEP.min((len - done) as u64), end)?;
-            if bytes.is_empty() && self.padding.contains(&at) {
+            if self.padding.contains(&at) {
                 let count = (self.padding.end.min(end).get() - at.get()) as usize;
                 buf[done..done + count].fill(0);
                 done += count;
                 continue;
             }
+            let limit = if at < self.padding.start { end.min(self.padding.start) } else { end };
+            let bytes = self.window.fetch(at, STEP.min(limit.get() - at.get()), limit)?;
             if bytes.is_empty() {
                 return Err(self.damage(at, "the file ends before what is durable"));
             }
@@ -280,5 +283,48 @@ pub(crate) fn first_kept(core: &Core) -> Lsn {
     match core.geometry.layout.names_have_times() {
         true => core.segment_of(core.begin()),
         false => core.begin(),
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::log::append::Append;
+    use crate::log::commit::Commit;
+    use crate::log::open::enter;
+    use crate::{Options, Tuning};
+
+    #[test]
+    fn what_is_skipped_is_shipped_as_zeros_whatever_the_file_holds_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::wal().tuning(Tuning::new().segment_capacity_bytes(65536));
+        let log = Arc::new(enter::open(&dir.path().join("log"), &options).unwrap());
+        let append = || Append::of(&log).append_record(&vec![b'x'; 40_000]).unwrap();
+        let (first, second) = (append(), append());
+        Commit::of(&log).commit(second).unwrap();
+        let end = log.segment_end(first);
+        assert_eq!(second, end, "the rest of the segment is skipped");
+        let header_len = log.geometry.layout.file_header_len();
+        let rest = [b'y'; 1000];
+        let file = OpenOptions::new().write(true).open(log.segment_path(first)).unwrap();
+        file.write_all_at(&rest, header_len + 65536 - rest.len() as u64).unwrap();
+
+        let mut shipped = vec![1; 65536];
+        let mut raw = Raw::new(Arc::clone(&log));
+        let mut at = first;
+        while at < end {
+            let begin = (at.get() - first.get()) as usize;
+            let room = shipped.len().min(begin + 30_000);
+            at = raw.read(at, &mut shipped[begin..room]).unwrap().next;
+        }
+        let len = (end.get() - first.get()) as usize;
+        assert_eq!(shipped[len - 20_000..len], [0; 20_000], "by one reader, piece by piece");
+        let mut again = vec![1; 1500];
+        let from = Lsn::new(end.get() - 1500);
+        let piece = Raw::new(Arc::clone(&log)).read(from, &mut again).unwrap();
+        assert_eq!((piece.len, again), (1500, vec![0; 1500]), "by one that begins in the middle");
     }
 }
