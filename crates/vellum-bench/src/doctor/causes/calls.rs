@@ -15,6 +15,8 @@ const SECTOR: f64 = 1.8;
 /// … and so much longer.
 const SECTOR_MIN_US: f64 = 100.0;
 const SECTOR_IF_SCARCE_US: f64 = 5000.0;
+/// … and by so much of what a flush takes.
+const SECTOR_OF_FLUSH: f64 = 0.1;
 /// No device can have answered before.
 const PHYSICS_US: f64 = 5.0;
 
@@ -65,8 +67,11 @@ fn emulated_sectors(evidence: &Evidence<'_>) -> Option<Finding> {
     let sector = probe.sector_us?;
     let scarce = evidence.processors.are_scarce();
     let apart = if scarce { SECTOR_IF_SCARCE_US } else { SECTOR_MIN_US };
-    let is_slower = sector >= SECTOR * probe.write_us && sector - probe.write_us >= apart;
-    is_slower.then(|| {
+    let more = sector - probe.write_us;
+    let is_slower = sector >= SECTOR * probe.write_us && more >= apart;
+    // Beside a slow flush it would be no reason, and what a few short calls take is chance.
+    let is_reason = more >= SECTOR_OF_FLUSH * probe.flush_us;
+    (is_slower && is_reason).then(|| {
         Finding::new(
             Cause::EmulatedSectors,
             Weight::Reason,

@@ -174,6 +174,9 @@ fn short_writes_that_take_longer_are_those_of_emulated_sectors() {
     let probe = Probe { write_us: 300.0, flush_us: 500.0, sector_us: Some(800.0) };
     let seen = found_with(&sound(1), |evidence| evidence.probe = Some(probe));
     assert_eq!(seen, [Cause::EmulatedSectors]);
+    let slow = Probe { write_us: 100.0, flush_us: 25_000.0, sector_us: Some(2000.0) };
+    let seen = found_with(&sound(1), |evidence| evidence.probe = Some(slow));
+    assert_eq!(seen, [], "beside the flush they are no reason");
     // A call that waits for a processor takes longer, too.
     let scarce = |probe| {
         let series = sound(1);
