@@ -4,123 +4,41 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
-use vellum_sys::HugeMemory;
+use vellum_sys::AlignedBuffer;
 
 use super::lock;
 
-/// Where memory starts: no device asks for more.
-pub(super) const MEMORY_ALIGNMENT_BYTES: usize = 4096;
 /// More than this is given back to the system, so that a burst of buffers costs memory once.
 const POOLED_BYTES_MAX: usize = 64 << 20;
-
-/// From this length on, memory is asked for in huge pages.
-pub(super) const HUGE_FROM_BYTES: usize = 512 << 10;
-
-/// Aligned memory of any content.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    bytes: Bytes,
-    start: usize,
-    len: usize,
-}
-
-/// Where the bytes are.
-#[derive(Debug)]
-enum Bytes {
-    /// With room to begin at a boundary.
-    Pages(Vec<u8>),
-    Huge(HugeMemory),
-}
-
-impl Memory {
-    fn new(len: usize) -> Memory {
-        if len >= HUGE_FROM_BYTES
-            && let Ok(memory) = HugeMemory::new(len)
-        {
-            return Memory { bytes: Bytes::Huge(memory), start: 0, len };
-        }
-        let bytes = vec![0; len + MEMORY_ALIGNMENT_BYTES];
-        let start = bytes.as_ptr().align_offset(MEMORY_ALIGNMENT_BYTES);
-        Memory { bytes: Bytes::Pages(bytes), start, len }
-    }
-
-    /// Bytes there is room for.
-    fn capacity(&self) -> usize {
-        match &self.bytes {
-            Bytes::Pages(bytes) => bytes.len().saturating_sub(MEMORY_ALIGNMENT_BYTES),
-            Bytes::Huge(memory) => memory.len(),
-        }
-    }
-}
-
-impl Default for Bytes {
-    fn default() -> Bytes {
-        Bytes::Pages(Vec::new())
-    }
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Bytes::Pages(bytes) => bytes,
-            Bytes::Huge(memory) => memory,
-        }
-    }
-}
-
-impl DerefMut for Bytes {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        match self {
-            Bytes::Pages(bytes) => bytes,
-            Bytes::Huge(memory) => memory,
-        }
-    }
-}
-
-impl Deref for Memory {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes[self.start..self.start + self.len]
-    }
-}
-
-impl DerefMut for Memory {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.len]
-    }
-}
 
 /// Memory that waits to be used again.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    idle: Mutex<Vec<Memory>>,
+    idle: Mutex<Vec<AlignedBuffer>>,
 }
 
 impl Pool {
     /// Memory of `len` bytes: the shortest idle one that is long enough, or new.
-    pub(super) fn take(&self, len: usize) -> Memory {
+    pub(super) fn take(&self, len: usize) -> AlignedBuffer {
         let mut idle = lock(&self.idle);
         let fits = idle.iter().enumerate().filter(|(_, memory)| memory.capacity() >= len);
         let best = fits.min_by_key(|(_, memory)| memory.capacity()).map(|(index, _)| index);
         match best {
             // A small piece does not occupy memory for a large one.
             Some(index) if idle[index].capacity() / 4 <= len => {
-                Memory { len, ..idle.swap_remove(index) }
+                idle.swap_remove(index).with_len(len)
             }
             _ => {
                 drop(idle);
-                Memory::new(len)
+                AlignedBuffer::new(len)
             }
         }
     }
 
     /// Keeps memory for the next taker.
-    pub(super) fn put(&self, memory: Memory) {
+    pub(super) fn put(&self, memory: AlignedBuffer) {
         let mut idle = lock(&self.idle);
-        let pooled: usize = idle.iter().map(Memory::capacity).sum();
+        let pooled: usize = idle.iter().map(AlignedBuffer::capacity).sum();
         if memory.capacity() > 0 && pooled + memory.capacity() <= POOLED_BYTES_MAX {
             idle.push(memory);
         }
@@ -131,7 +49,7 @@ impl Pool {
 ///
 /// It is a slice of bytes, and goes back to the file when it is dropped.
 pub struct Buffer<'a> {
-    memory: Memory,
+    memory: AlignedBuffer,
     pool: &'a Pool,
 }
 
@@ -170,6 +88,7 @@ impl fmt::Debug for Buffer<'_> {
 #[cfg(test)]
 mod tests {
     use vellum_sys::HUGE_PAGE_BYTES;
+    use vellum_sys::aligned::{HUGE_FROM_BYTES, MEMORY_ALIGNMENT_BYTES};
 
     use super::*;
 

@@ -30,9 +30,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::io;
-use vellum_sys::{self as sys, HUGE_PAGE_BYTES};
+use vellum_sys::aligned::{HUGE_FROM_BYTES, MEMORY_ALIGNMENT_BYTES};
+use vellum_sys::{self as sys, AlignedBuffer, HUGE_PAGE_BYTES};
 
-use super::buffer::{HUGE_FROM_BYTES, MEMORY_ALIGNMENT_BYTES, Memory, Pool};
+use super::buffer::Pool;
 use super::lock;
 use super::preallocation::Preallocation;
 
@@ -51,7 +52,7 @@ const SCATTERED_BYTES: Range<usize> = HUGE_FROM_BYTES..4 << 20;
 #[derive(Debug)]
 enum Cell {
     /// What is there so far, and how many bytes that is.
-    Open { memory: Memory, filled: usize },
+    Open { memory: AlignedBuffer, filled: usize },
     /// Its bytes go through the page cache.
     Passed,
 }
@@ -163,7 +164,7 @@ impl Direct {
         tail: Option<&[u8]>,
     ) -> io::Result<()> {
         let is_straight = self.is_straight(middle);
-        let mut memory = Memory::default();
+        let mut memory = AlignedBuffer::default();
         if !is_straight && !middle.is_empty() {
             memory = means.pool.take(COPY_BYTES.min(middle.len()));
         }
@@ -216,7 +217,12 @@ impl Direct {
 
     /// Adds bytes to one cell. Where they were the last that it lacked, it is answered to be
     /// written; the last one of the file is written here.
-    fn add(&self, means: Means<'_>, offset: u64, bytes: &[u8]) -> io::Result<Option<Memory>> {
+    fn add(
+        &self,
+        means: Means<'_>,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<Option<AlignedBuffer>> {
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -255,7 +261,7 @@ impl Direct {
 
     /// Writes a cell: whole blocks past the page cache, what is left at the end of the file through
     /// it.
-    fn close(&self, means: Means<'_>, index: u64, memory: Memory) -> io::Result<()> {
+    fn close(&self, means: Means<'_>, index: u64, memory: AlignedBuffer) -> io::Result<()> {
         let (offset, span) = (index * CELL_BYTES, self.span(index));
         let blocks = span / self.block_bytes * self.block_bytes;
         self.write_blocks(means, offset, [&[], &memory[..blocks], &[]])?;

@@ -28,6 +28,8 @@ pub mod access;
 #[cfg(target_os = "linux")]
 pub mod advice;
 #[cfg(target_os = "linux")]
+pub mod aligned;
+#[cfg(target_os = "linux")]
 pub mod barrier;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
@@ -79,6 +81,8 @@ pub mod thread_number;
 #[cfg(target_os = "linux")]
 pub mod wait;
 
+#[cfg(target_os = "linux")]
+pub use aligned::AlignedBuffer;
 #[cfg(target_os = "linux")]
 pub use dir::Dir;
 #[cfg(target_os = "linux")]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use vellum_sys::HugeMemory;
+pub(crate) use vellum_sys::AlignedBuffer;
 
 use crate::error::{Context, Result};
 use crate::setting::Setting;
@@ -116,50 +116,4 @@ pub(crate) fn read_padded(path: &Path, bytes: usize, visit: &mut dyn FnMut(&[u8]
 
 fn rounded(bytes: usize) -> usize {
     bytes.next_multiple_of(BLOCK_BYTES)
-}
-
-/// From so many bytes on a buffer lies in huge pages, where the system gives them. A request names
-/// so many stretches of memory at most: out of single pages 1 MiB becomes two requests or one, as
-/// they happen to lie.
-const HUGE_FROM_BYTES: usize = 512 << 10;
-
-/// Zeroed memory that begins at a block boundary.
-pub(crate) struct AlignedBuffer {
-    memory: Memory,
-    start: usize,
-    len: usize,
-}
-
-enum Memory {
-    Heap(Box<[u8]>),
-    Huge(HugeMemory),
-}
-
-impl AlignedBuffer {
-    pub(crate) fn new(len: usize) -> AlignedBuffer {
-        if len >= HUGE_FROM_BYTES
-            && let Ok(memory) = HugeMemory::new(len)
-        {
-            return AlignedBuffer { memory: Memory::Huge(memory), start: 0, len };
-        }
-        let memory = vec![0; len + BLOCK_BYTES].into_boxed_slice();
-        let start = memory.as_ptr().addr().next_multiple_of(BLOCK_BYTES) - memory.as_ptr().addr();
-        AlignedBuffer { memory: Memory::Heap(memory), start, len }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        let memory = match &self.memory {
-            Memory::Heap(memory) => &memory[..],
-            Memory::Huge(memory) => memory,
-        };
-        &memory[self.start..self.start + self.len]
-    }
-
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        let memory = match &mut self.memory {
-            Memory::Heap(memory) => &mut memory[..],
-            Memory::Huge(memory) => memory,
-        };
-        &mut memory[self.start..self.start + self.len]
-    }
 }

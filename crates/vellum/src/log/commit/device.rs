@@ -313,11 +313,10 @@ impl Leader<'_> {
     /// lie in one segment.
     fn end_of_blocks(self, begin: Lsn, end: Lsn) -> Lsn {
         let Writer { core, attachment } = self.writer;
-        let read_end = match core.segment_end(begin) {
-            segment_end if segment_end == end => {
-                attachment.skipped.end_of_records(identity::live_epoch(core), begin, end)
-            }
-            _ => end,
+        let read_end = if end == core.segment_end(begin) {
+            attachment.skipped.end_of_records(identity::live_epoch(core), begin, end)
+        } else {
+            end
         };
         Lsn::new(read_end.get().next_multiple_of(core.commits.block))
     }
