@@ -325,9 +325,11 @@ impl ResultFile {
             sys::file::set_len(&self.fd, len).or_os("set the length of", &self.path)?;
         }
         if self.options.sync {
-            sys::file::sync(&self.fd).or_os("sync", &self.path)?;
+            sys::sync::sync(&self.fd).or_os("sync", &self.path)?;
             let dir = sys::file::directory_of(&self.path);
-            sys::file::sync_directory(dir).or_os("sync the directory", dir)?;
+            sys::file::open(dir, OFlags::RDONLY | OFlags::DIRECTORY, 0)
+                .and_then(sys::sync::sync_names)
+                .or_os("sync the directory", dir)?;
         }
         Ok(())
     }

@@ -21,10 +21,9 @@ use rustix::io::{self, Errno};
 use crate::access::{self, Access, Need};
 use crate::descriptor::above_standard;
 use crate::device::Device;
-use crate::file::{
-    self, Status, identity, read_up_to_at, retry, status, sync, without_access_time,
-};
+use crate::file::{self, Status, identity, read_up_to_at, retry, status, without_access_time};
 use crate::filesystem::Filesystem;
+use crate::sync::{sync, sync_names};
 
 /// The error of opening anything but a regular file where a regular file is expected.
 pub const NOT_REGULAR: Errno = Errno::LOOP;
@@ -438,11 +437,7 @@ pub struct NamesToSync<'a>(Handle<'a>);
 impl NamesToSync<'_> {
     /// Waits until they survive a power cut.
     pub fn sync(self) -> io::Result<()> {
-        match sync(self.0) {
-            // Some filesystems keep nothing, and say so.
-            Err(Errno::INVAL) => Ok(()),
-            answer => answer,
-        }
+        sync_names(self.0)
     }
 }
 

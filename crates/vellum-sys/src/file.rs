@@ -5,7 +5,7 @@
 //! once for a segment.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -325,11 +325,6 @@ pub fn free_range(fd: impl AsFd, offset: u64, len: u64) {
     let _ = retry(|| fs::fallocate(&fd, flags, offset, len));
 }
 
-/// Waits until the bytes of a file, its length and its blocks survive a power cut.
-pub fn sync(fd: impl AsFd) -> io::Result<()> {
-    retry(|| fs::fsync(&fd))
-}
-
 /// Which file this is, as long as somebody holds on to it.
 pub fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
     let status = fs::fstat(fd)?;
@@ -353,50 +348,6 @@ pub fn touch_at(fd: impl AsFd, offset: u64) {
     let mut byte = [0];
     if read_up_to_at(&fd, &mut byte, offset) == Ok(1) {
         let _ = write_all_at(&fd, &byte, offset);
-    }
-}
-
-/// As [`sync`], without what only tells when the file was changed.
-pub fn sync_data(fd: impl AsFd) -> io::Result<()> {
-    retry(|| fs::fdatasync(&fd))
-}
-
-/// Reports if the kernel could not write back what was in a range of a file, whose pages it may
-/// have thrown away since. Waits only for what is on its way to the device at this moment.
-pub fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
-    match sync_range(fd, offset, len, libc::SYNC_FILE_RANGE_WAIT_BEFORE) {
-        // A kernel, or a filter of calls, that does not let us ask says nothing of the file.
-        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Ok(()),
-        answer => answer,
-    }
-}
-
-/// Has the kernel begin to write a range of a file to the device, and does not wait; a hint. A
-/// failure is returned by the next [`sync`].
-pub fn begin_to_write_back(fd: impl AsFd, offset: u64, len: u64) {
-    let _ = sync_range(fd, offset, len, libc::SYNC_FILE_RANGE_WRITE);
-}
-
-#[allow(unsafe_code)]
-fn sync_range(fd: impl AsFd, offset: u64, len: u64, flags: u32) -> io::Result<()> {
-    let (offset, len) = (offset as libc::off64_t, len as libc::off64_t);
-    retry(|| {
-        // SAFETY: the descriptor is open for the length of the borrow, and the call takes no
-        // memory.
-        match unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } {
-            0 => Ok(()),
-            _ => Err(crate::last_errno()),
-        }
-    })
-}
-
-/// Waits until the names in a directory survive a power cut.
-pub fn sync_directory(path: &Path) -> io::Result<()> {
-    let fd = open(path, OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
-    match sync(&fd) {
-        // Some filesystems keep nothing, and say so.
-        Err(Errno::INVAL) => Ok(()),
-        answer => answer,
     }
 }
 

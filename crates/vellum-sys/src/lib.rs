@@ -5,10 +5,9 @@
 //!
 //! # Safety
 //!
-//! The modules with `unsafe` code are named below, and `file` has one function; the compiler
-//! refuses it in all others. What must hold here: a mapping stays in place as long as its [`Map`]
-//! lives, it is reached only through the `Map`, and every access is checked against its length
-//! first.
+//! The modules with `unsafe` code are named below; the compiler refuses it in all others. What must
+//! hold here: a mapping stays in place as long as its [`Map`] lives, it is reached only through the
+//! `Map`, and every access is checked against its length first.
 
 #![deny(unsafe_code)]
 
@@ -76,6 +75,9 @@ pub mod process;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
 pub mod residence;
+#[allow(unsafe_code)]
+#[cfg(target_os = "linux")]
+pub mod sync;
 #[cfg(target_os = "linux")]
 pub mod thread_number;
 #[cfg(target_os = "linux")]

@@ -19,9 +19,9 @@ const DIRECT_BLOCK: u64 = 4096;
 /// Syncs a file, writes the blocks from `begin` to `end` past the page cache, and syncs it again.
 /// The first sync says whether the device works: if it does not, the page cache alone has them.
 pub fn sync(fd: impl AsFd, begin: u64, end: u64) -> io::Result<()> {
-    crate::file::sync(&fd)?;
+    crate::sync::sync(&fd)?;
     match begin < end && write_over_itself(&fd, begin, end)? {
-        true => crate::file::sync(&fd),
+        true => crate::sync::sync(&fd),
         false => Ok(()),
     }
 }

@@ -25,20 +25,30 @@ pub fn ignore_advice() {
 ///
 /// If the kernel takes no filter.
 fn answer(call: libc::c_long, errno: i32) {
-    const NUMBER_OF_CALL: u32 = 0;
+    answer_where(&[(NUMBER_OF_CALL, call as u32)], errno);
+}
+
+/// Where the number of a call, and the halves of its third argument, are in what a filter loads
+/// from.
+const NUMBER_OF_CALL: u32 = 0;
+const THIRD_ARGUMENT: [u32; 2] = [32, 36];
+
+/// As [`answer`], for calls that have all these words.
+fn answer_where(words: &[(u32, u32)], errno: i32) {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let is_it = libc::sock_filter {
-        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 1,
-        k: call as u32,
-    };
-    let mut program = [
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_OF_CALL),
-        is_it,
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-    ];
+    let mut program = Vec::new();
+    for (index, (place, word)) in words.iter().enumerate() {
+        program.push(statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, *place));
+        program.push(libc::sock_filter {
+            code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+            jt: 0,
+            // Over what is left, to the last statement.
+            jf: ((words.len() - index) * 2 - 1) as u8,
+            k: *word,
+        });
+    }
+    program.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32));
+    program.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: the kernel copies the filter, which outlives the call, and checks it.
     let is_set = unsafe {
@@ -58,8 +68,24 @@ pub fn where_it_fails<T: Send>(
     errno: i32,
     act: impl FnOnce() -> T + Send,
 ) -> T {
+    apart(|| answer(call, errno), act)
+}
+
+/// As [`where_it_fails`], for each write of no bytes, as where the filesystem has stopped.
+///
+/// # Panics
+///
+/// If the kernel takes no filter, and as `act` does.
+pub fn where_empty_writes_fail<T: Send>(errno: i32, act: impl FnOnce() -> T + Send) -> T {
+    let [low, high] = THIRD_ARGUMENT.map(|half| (half, 0));
+    let words = [(NUMBER_OF_CALL, libc::SYS_pwrite64 as u32), low, high];
+    apart(|| answer_where(&words, errno), act)
+}
+
+/// Acts in a thread of its own, in which `change` has changed the kernel.
+fn apart<T: Send>(change: impl FnOnce() + Send, act: impl FnOnce() -> T + Send) -> T {
     let act = move || {
-        answer(call, errno);
+        change();
         act()
     };
     thread::scope(|scope| scope.spawn(act).join().unwrap())

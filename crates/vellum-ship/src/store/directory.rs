@@ -21,7 +21,8 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use vellum_sys::Dir;
 use vellum_sys::dir::NOT_REGULAR;
-use vellum_sys::file::{len, read_up_to_at, sync, write_all_at};
+use vellum_sys::file::{len, read_up_to_at, write_all_at};
+use vellum_sys::sync::sync;
 
 use super::patience::in_time;
 use super::{MAX_OBJECT, Meta, PutOutcome, Store, StoreError, StoreErrorKind, too_large};

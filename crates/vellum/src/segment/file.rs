@@ -19,6 +19,7 @@ use crate::segment::packed;
 use crate::segment::stage::Stage;
 use crate::segment::target::Target;
 use crate::sys::cache::Uncached;
+use crate::sys::filesystem::Filesystem;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
 use crate::{Compression, DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
@@ -109,7 +110,7 @@ impl Segment {
     }
 
     /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file. It
-    /// survives a power cut when this returns, or after [`sync_target`](Segment::sync_target).
+    /// survives a power cut after [`sync_target`](Segment::sync_target).
     pub(crate) fn write_staged(
         &self,
         dir: &Dir,
@@ -137,8 +138,8 @@ impl Segment {
     }
 
     /// Waits until what this process has written from the stage survives a power cut.
-    pub(crate) fn sync_target(&self) -> io::Result<()> {
-        self.target.sync()
+    pub(crate) fn sync_target(&self, filesystem: Filesystem, by: DeviceWrite) -> io::Result<()> {
+        self.target.sync(filesystem, by)
     }
 
     /// The file that what is staged is written to, opened once.
@@ -150,7 +151,7 @@ impl Segment {
     /// have thrown it away. The range is that which was read before.
     pub(crate) fn check_stage(&self, begin: Lsn, end: Lsn) -> io::Result<()> {
         let offset = self.offset_of(begin);
-        sys::file::check_written_back(&self.fd, offset, self.offset_of(end) - offset)
+        sys::sync::check_written_back(&self.fd, offset, self.offset_of(end) - offset)
     }
 
     /// Moves the modification time of the file, which has a published byte at `lsn`: stores through

@@ -200,7 +200,7 @@ impl Preparer<'_> {
 
     fn sync_made(&self, fd: &OwnedFd, unfinished: &Path) -> Result<()> {
         if self.is_synced() {
-            sys::file::sync(fd).or_unsynced("sync the next segment", unfinished)?;
+            sys::sync::sync(fd).or_unsynced("sync the next segment", unfinished)?;
             // Direct writes would have to throw the pages out one by one.
             sys::file::forget_pages(fd);
         }

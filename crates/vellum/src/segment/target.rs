@@ -13,7 +13,9 @@ use rustix::io;
 
 use crate::DeviceWrite;
 use crate::sys::Dir;
-use crate::sys::file::{is_unsupported, sync_data};
+use crate::sys::file::is_unsupported;
+use crate::sys::filesystem::Filesystem;
+use crate::sys::sync::{check_in_service_on, sync_data_on};
 
 /// A file opened for writes that are to survive a power cut.
 #[derive(Debug, Default)]
@@ -61,8 +63,16 @@ impl Target {
         self.cached.get().is_none()
     }
 
-    /// Waits until what was written directly survives a power cut.
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        self.direct.get().map_or(Ok(()), sync_data)
+    /// Waits until what was written survives a power cut, if the write has not waited itself.
+    pub(crate) fn sync(&self, filesystem: Filesystem, by: DeviceWrite) -> io::Result<()> {
+        match (self.cached.get(), self.direct.get()) {
+            (Some(fd), _) => check_in_service_on(filesystem, fd),
+            (None, Some(fd)) if by == DeviceWrite::Fdatasync => sync_data_on(filesystem, fd),
+            // A direct write of ext4 itself returns what goes wrong.
+            (None, Some(fd)) if filesystem != Filesystem::Ext => {
+                check_in_service_on(filesystem, fd)
+            }
+            _ => Ok(()),
+        }
     }
 }

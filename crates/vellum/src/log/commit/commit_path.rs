@@ -175,7 +175,7 @@ fn write(core: &Core, stored: &StoredPath) -> Result<()> {
     sys::file::check_size_limit(text.len() as u64).or_os("store the commit path in", dir)?;
     let fd = core.ready.rights.create(dir, &unfinished, "store the commit path in")?;
     sys::file::write_all_at(&fd, text.as_bytes(), 0)
-        .and_then(|()| sys::file::sync(&fd))
+        .and_then(|()| sys::sync::sync(&fd))
         .and_then(|()| dir.rename(&unfinished, &target))
         .inspect_err(|_| {
             let _ = dir.unlink(&unfinished);

@@ -38,7 +38,7 @@ use crate::shared::tail_word;
 use crate::sys::dir::NamesToSync;
 use crate::sys::file::is_unsupported;
 use crate::sys::{self, Dir};
-use crate::{DeviceWrite, Error, Fill, Lsn, Preallocate, Result};
+use crate::{Error, Fill, Lsn, Preallocate, Result};
 
 /// Segments of a group that are open before it has begun.
 const SEGMENTS_IN_HAND: usize = 8;
@@ -332,12 +332,7 @@ impl Leader<'_> {
             true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
             false => Fault::Device(failure(errno, segment.first, Operation::Write)),
         })?;
-        match by {
-            DeviceWrite::Dsync => Ok(()),
-            DeviceWrite::Fdatasync => {
-                segment.sync_target().map_err(|errno| unsynced(errno, segment))
-            }
-        }
+        segment.sync_target(core.ready.filesystem, by).map_err(|errno| unsynced(errno, segment))
     }
 
     /// Syncs the files that a group lies in.
@@ -350,7 +345,8 @@ impl Leader<'_> {
                 if GroupFiles::of(core).is_time_left_alone() {
                     segment.touch(first.max(group.start));
                 }
-                sys::file::sync_data(segment.fd()).map_err(|errno| unsynced(errno, segment))?;
+                sys::sync::sync_data_on(core.ready.filesystem, segment.fd())
+                    .map_err(|errno| unsynced(errno, segment))?;
             }
             let next = GroupFiles::of(core).next_of_group(first, segment.is_some(), group.end);
             first = next.map_err(Fault::Own)?;
@@ -380,8 +376,8 @@ impl LogItself {
     }
 
     fn sync(&self, dir: NamesToSync<'_>) -> io::Result<()> {
-        sys::file::sync(&self.geometry)?;
-        sys::file::sync(&self.control)?;
+        sys::sync::sync(&self.geometry)?;
+        sys::sync::sync(&self.control)?;
         dir.sync()?;
         Dir::sync_own_name(self.parent.as_ref())
     }

@@ -92,7 +92,7 @@ fn clear(fd: &OwnedFd, start: u64, zeros: Option<u64>) -> io::Result<()> {
         wipe(run, at)?;
         offset += count as u64;
     }
-    sys::file::sync(fd).inspect_err(|_| {
+    sys::sync::sync(fd).inspect_err(|_| {
         // What lies before the end was dirty as well, perhaps.
         let _ = write_over_itself(fd, 0, u64::MAX);
     })

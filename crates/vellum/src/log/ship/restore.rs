@@ -109,7 +109,7 @@ impl Restorer {
         let fd = rights.create(&dir, &path, "begin to restore a log")?;
         let note = note::to_bytes(shape, begin);
         sys::file::write_all_at(&fd, &note, 0)
-            .and_then(|()| sys::file::sync(&fd))
+            .and_then(|()| sys::sync::sync(&fd))
             .or_os("begin to restore a log", &path)?;
         sync_log_names(&dir)?;
         Ok(Restorer::new(dir, shape.clone(), options, rights, begin))
@@ -222,7 +222,7 @@ impl Restorer {
             sys::file::write_all_at(&open.fd, now, offset).or_os("restore", &open.path)?;
             if now.len() as u64 >= EARLY {
                 // The device works while the next bytes come.
-                sys::file::begin_to_write_back(&open.fd, offset, now.len() as u64);
+                sys::sync::begin_to_write_back(&open.fd, offset, now.len() as u64);
             }
             self.at = Lsn::new(self.at.get() + now.len() as u64);
             bytes = later;
@@ -354,7 +354,7 @@ impl Restorer {
             if is_last && geometry.is_staged() {
                 sys::file::write_zeros_at(&fd, written, len - written, ZEROS_BYTES_MAX)?;
             }
-            sys::file::sync(&fd)?;
+            sys::sync::sync(&fd)?;
             if !is_last {
                 // The one that is last is read when the log is opened.
                 sys::file::forget_pages(&fd);

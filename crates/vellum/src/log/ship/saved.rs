@@ -49,7 +49,7 @@ pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     let (path, unfinished) = (core.dir.join(SHIP_NAME), core.dir.join(UNFINISHED_SHIP_NAME));
     let file = core.ready.rights.create(&core.dir, &unfinished, "write down what is shipped")?;
     sys::file::write_all_at(&file, bytes, 0).or_os("write", &unfinished)?;
-    sys::file::sync(&file).or_os("sync", &unfinished)?;
+    sys::sync::sync(&file).or_os("sync", &unfinished)?;
     core.dir.rename(&unfinished, &path).or_os("name", &path)?;
     core.dir.sync().or_os("sync", &core.dir)
 }

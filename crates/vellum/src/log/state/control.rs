@@ -86,7 +86,7 @@ fn with_identity(geometry: &Geometry, identity: Option<&Identity>) -> Vec<u8> {
 pub(crate) fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
     let (fd, path) = (open_geometry(dir)?, dir.join(GEOMETRY_NAME));
     store_geometry(&fd, geometry).or_os("write", &path)?;
-    sys::file::sync_data(&fd).or_unsynced("write", &path)
+    sys::sync::sync_data(&fd).or_unsynced("write", &path)
 }
 
 /// Changes the geometry file; the caller syncs it.
@@ -135,7 +135,7 @@ fn write_unfinished(dir: &Dir, bytes: &[u8], rights: &Rights) -> Result<OwnedFd>
 /// Gives a complete file its name; after a power cut, too, the name means the whole file.
 fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
     let target = dir.join(name);
-    sys::file::sync(fd).or_os("sync", &target)?;
+    sys::sync::sync(fd).or_os("sync", &target)?;
     dir.rename(&dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
 }
 

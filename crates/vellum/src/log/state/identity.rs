@@ -196,7 +196,7 @@ fn store_first(dir: &Dir, geometry: &Geometry, identity: &Identity) -> Result<()
     };
     let what = "store the log's identity in";
     let was_gone = store().or_os(what, &path)?;
-    sys::file::sync_data(&fd).or_unsynced(what, &path)?;
+    sys::sync::sync_data(&fd).or_unsynced(what, &path)?;
     if was_gone { sync_names(dir) } else { Ok(()) }
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry) -> Result<()> {
     let len_max = geometry.layout.file_header_len() + geometry.segment_capacity;
     for file in Listing::read(dir)?.files {
         let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
-        let synced = sys::file::sync(&fd);
+        let synced = sys::sync::sync(&fd);
         if synced.is_err()
             && let Ok(fd) = dir.open_file(&file.path, OFlags::RDWR)
         {

@@ -1,11 +1,17 @@
 //! A sync that fails beside the commits: the kernel tells one caller, and the device may have lost
 //! what others were about to be promised.
 
-use libc::{EIO, ENOSPC};
+use std::fs::File;
+
+use libc::{EIO, ENOSPC, EPERM, EROFS};
+use rustix::io::Errno;
 use vellum::{ErrorKind, Log, Lsn, Options};
-use vellum_testing::kernel::where_it_fails;
+use vellum_sys::filesystem::Filesystem;
+use vellum_sys::sync::check_in_service_on;
+use vellum_testing::kernel::{where_empty_writes_fail, where_it_fails};
 
 use super::staged;
+use crate::support::mount::Mount;
 use crate::support::{place, read_all, scratch, until};
 
 /// Appends and commits `count` records.
@@ -127,4 +133,63 @@ fn a_compressed_file_that_cannot_be_synced_ends_the_commits() {
         let _ = (0..5).try_for_each(|_| log.append(&[b'b'; 900]).map(drop));
     });
     assert_poisoned(&log, "compressing a file");
+}
+
+#[test]
+fn a_sync_that_succeeds_where_the_filesystem_has_stopped_is_not_believed() {
+    let test = "a_sync_that_succeeds_where_the_filesystem_has_stopped_is_not_believed";
+    let Some(disk) = Mount::ext4(test, 60) else { return };
+    for (name, options) in [("mapped", Options::mapped_text()), ("written", Options::text())] {
+        for errno in [EIO, EROFS] {
+            let log = options.open(disk.path().join(format!("{name}-{errno}"))).unwrap();
+            log.append_durable(b"a line").unwrap();
+            let durable = log.durable();
+            let error = where_empty_writes_fail(errno, || log.append_durable(b"more").unwrap_err());
+            assert_eq!(error.kind(), ErrorKind::Poisoned, "{name}: {error}");
+            assert_eq!(error.raw_os_error(), Some(errno), "{name}: {error}");
+            assert_eq!(log.durable(), durable, "{name}");
+        }
+    }
+}
+
+/// XFS, and what an overlay is on, are asked for an attribute.
+#[test]
+fn each_filesystem_is_asked_in_a_way_that_it_answers() {
+    let test = "each_filesystem_is_asked_in_a_way_that_it_answers";
+    let wal = || Options::wal().exclusive(false);
+    for (disk, options) in [
+        (Mount::ext4(test, 60), Options::mapped_text()),
+        (Mount::xfs(test), Options::mapped_text()),
+        (Mount::xfs(test), wal()),
+        (Mount::overlay(test), Options::mapped_text()),
+        (Mount::overlay(test), wal()),
+    ] {
+        let Some(disk) = disk else { return };
+        let log = options.open(disk.path().join("log")).unwrap();
+        let append = || log.append_durable(b"a line").map_err(|error| error.kind());
+        append().unwrap();
+        let answer = where_it_fails(libc::SYS_fgetxattr, EIO, append);
+        assert_eq!(answer, Err(ErrorKind::Poisoned), "{options:?}");
+    }
+}
+
+#[test]
+fn a_question_that_is_refused_says_nothing_of_a_sync() {
+    let dir = scratch();
+    let log = Options::mapped_text().open(place(&dir)).unwrap();
+    where_empty_writes_fail(EPERM, || log.append_durable(b"a line").unwrap());
+    where_it_fails(libc::SYS_fgetxattr, EPERM, || log.append_durable(b"a line").unwrap());
+}
+
+#[test]
+fn a_filesystem_that_has_stopped_says_so_when_asked() {
+    let test = "a_filesystem_that_has_stopped_says_so_when_asked";
+    for disk in [Mount::ext4(test, 60), Mount::xfs(test)].into_iter().flatten() {
+        let directory = File::open(disk.path()).unwrap();
+        let filesystem = Filesystem::of(&directory).unwrap();
+        let ask = || check_in_service_on(filesystem, &directory);
+        assert_eq!(ask(), Ok(()));
+        disk.shut_down();
+        assert_eq!(ask(), Err(Errno::IO), "{filesystem:?}");
+    }
 }

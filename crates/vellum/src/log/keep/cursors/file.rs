@@ -160,7 +160,7 @@ impl CursorFile<'_> {
     }
 
     fn sync_cursors(self, fd: &OwnedFd) -> Result<()> {
-        let synced = sys::file::sync_data(fd);
+        let synced = sys::sync::sync_data(fd);
         let path = self.core.dir.join(CURSORS_NAME);
         poison::heed_sync(self.core, synced.or_unsynced("sync the cursors", &path))
     }
@@ -222,7 +222,7 @@ impl<'a> CursorWriter<'a> {
         let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .or_os(what, &path)
-            .and_then(|()| poison::heed_sync(core, sys::file::sync(&fd).or_unsynced(what, &path)))
+            .and_then(|()| poison::heed_sync(core, sys::sync::sync(&fd).or_unsynced(what, &path)))
             .and_then(|()| core.dir.rename(&unfinished, &path).or_os(what, &path));
         if made.is_err() {
             let _ = listing::remove(&core.dir, &unfinished);

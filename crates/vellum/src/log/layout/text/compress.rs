@@ -99,7 +99,7 @@ impl TextWriter<'_> {
     }
 
     fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
-        let synced = sys::file::sync(target).or_unsynced("sync the compressed file", path);
+        let synced = sys::sync::sync(target).or_unsynced("sync the compressed file", path);
         poison::heed_sync(self.writer.core, synced)
     }
 

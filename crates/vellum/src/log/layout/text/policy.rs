@@ -49,7 +49,7 @@ fn store(core: &Core, policy: &Policy) -> Result<()> {
     let path = core.dir.join(GEOMETRY_NAME);
     let fd = open_geometry(&core.dir)?;
     sys::file::write_all_at(&fd, &bytes, 0).or_os("store the policy in", &path)?;
-    let synced = sys::file::sync_data(&fd);
+    let synced = sys::sync::sync_data(&fd);
     poison::heed_sync(core, synced.or_unsynced("store the policy in", &path))
 }
 
