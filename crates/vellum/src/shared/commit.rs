@@ -7,14 +7,17 @@
 //!
 //! **Waiting**: each group has a word that its waiters sleep on, so that a finished group wakes
 //! those it carried with one call, and one of those whose records are next, who begin the next
-//! group. Words only count up. A prototype that woke everybody through one word put two records
-//! into a group instead of eight, and was three times slower.
+//! group. Words only count up, by two: their lowest bit says that somebody may sleep on them, so
+//! that a thread alone wakes nobody. A prototype that woke everybody through one word put two
+//! records into a group instead of eight, and was three times slower.
 //!
 //! **If the process dies here**: a lane names its owner. A process that waits in vain finds the
 //! owner dead, takes the lane over and writes the same bytes once more: they have begun, so they do
 //! not change. A write of the dead has ended before the kernel lets go of its locks. Everything
 //! else is done under the lock and is right when done twice; a wake-up that was not made costs
 //! those who sleep one look at the clock.
+
+use std::time::Duration;
 
 use super::lock::{self, Held, Timeout, Until};
 use super::notice::Holding;
@@ -25,6 +28,11 @@ use crate::Lsn;
 
 /// Batches that end on a block boundary after one had to wait for another.
 const CROWDED_BATCHES: u64 = 64;
+
+/// In the word of a group: somebody may sleep on it.
+const SLEEPER: u32 = 1;
+/// What the word of a group is counted up by.
+const COUNT: u32 = 2;
 
 /// A stretch of the log on its way to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +146,32 @@ pub(crate) fn next_step(words: &CommitWords, end: Lsn, block: u64, lanes: usize)
             Some(awaited) if std::ptr::eq(awaited, word) => return Step::Wait(word, seen),
             Some(awaited) => word = awaited,
         }
+    }
+}
+
+/// Sleeps on a word of [`Step::Wait`] for `nap` at most, while it has the value that was seen.
+pub(crate) fn sleep(word: &AtomicU32, seen: u32, nap: Duration) {
+    let marked = seen | SLEEPER;
+    let mark = || word.compare_exchange(seen, marked, Ordering::Relaxed, Ordering::Relaxed);
+    // Otherwise it was counted up, or another one has marked it: a look tells.
+    if seen == marked || mark().is_ok() {
+        primitive::wait(word, marked, nap);
+    }
+}
+
+/// Counts a word up, and wakes all who sleep on it.
+pub(super) fn wake_all(word: &AtomicU32) {
+    if word.fetch_add(COUNT, Ordering::AcqRel) & SLEEPER != 0 {
+        // Before the call, which wakes those who have marked it until then.
+        word.fetch_and(!SLEEPER, Ordering::Relaxed);
+        primitive::wake_all(word);
+    }
+}
+
+/// Counts a word up, and wakes one who sleeps on it. The others stay there, and the mark too.
+pub(super) fn wake_one(word: &AtomicU32) {
+    if word.fetch_add(COUNT, Ordering::AcqRel) & SLEEPER != 0 {
+        primitive::wake_one(word);
     }
 }
 
@@ -323,9 +357,7 @@ pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness, until
     let finished = lock.advance();
     drop(lock);
     for number in finished.into_iter().flatten() {
-        let word = word(words, number);
-        word.fetch_add(1, Ordering::AcqRel);
-        primitive::wake_all(word);
+        wake_all(word(words, number));
     }
     pass_on(words);
 }
@@ -376,9 +408,7 @@ pub(crate) fn hand_back(words: &CommitWords, group: CommitGroup) {
 
 /// Wakes another who can begin the next group, because the caller will not.
 pub(crate) fn pass_on(words: &CommitWords) {
-    let next = word(words, words.ends.next_group.load(Ordering::Acquire));
-    next.fetch_add(1, Ordering::AcqRel);
-    primitive::wake_one(next);
+    wake_one(word(words, words.ends.next_group.load(Ordering::Acquire)));
 }
 
 /// Remembers the first failure, and wakes everybody to learn of it.
@@ -416,8 +446,7 @@ pub(super) fn remember(words: &CommitWords, failure: Failure) {
 
 fn wake_everybody(words: &CommitWords) {
     for word in &words.groups {
-        word.fetch_add(1, Ordering::AcqRel);
-        primitive::wake_all(word);
+        wake_all(word);
     }
 }
 

@@ -295,6 +295,10 @@ macro_rules! mortal_atomic {
                 self.update(order, |old| old | value)
             }
 
+            pub(crate) fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                self.update(order, |old| old & value)
+            }
+
             pub(crate) fn fetch_min(&self, value: $value, order: Ordering) -> $value {
                 self.update(order, |old| old.min(value))
             }

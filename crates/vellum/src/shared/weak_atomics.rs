@@ -304,6 +304,12 @@ macro_rules! weak_number {
             }
 
             #[track_caller]
+            pub(crate) fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                let order = order_at(Location::caller(), "and", 0, order);
+                self.change(order, |word| word.fetch_and(value, order))
+            }
+
+            #[track_caller]
             pub(crate) fn fetch_or(&self, value: $value, order: Ordering) -> $value {
                 let order = order_at(Location::caller(), "or", 0, order);
                 self.change(order, |word| word.fetch_or(value, order))

@@ -19,7 +19,6 @@ use crate::log::state::{place, poison, wait, wakeup};
 use crate::segment::listing::Listing;
 use crate::shared::commit::{self, CommitLock, Step};
 use crate::shared::lock::Until;
-use crate::shared::primitive::{self};
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Lsn, Result, sys};
 
@@ -125,7 +124,7 @@ impl Commit<'_> {
                     if mem::take(&mut has_time) && Leader::of(writer).prepare_meanwhile() => {}
                 Step::Wait(word, seen) => {
                     let since = Instant::now();
-                    primitive::wait(word, seen, nap);
+                    commit::sleep(word, seen, nap);
                     if since.elapsed() >= nap {
                         commit::note_wait(words);
                         nap = Leader::of(writer).look_for_the_dead(nap, until)?;

@@ -7,7 +7,7 @@ use super::device::BLOCK;
 use super::{BEGIN, Kernel, KernelAtLock, PAD, index, indices, me, tag};
 use crate::Lsn;
 use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation, Step};
-use crate::shared::primitive::{self, Ordering};
+use crate::shared::primitive::Ordering;
 use crate::shared::{event_count, lock, model_atomics, participants, tail_word};
 
 /// The log is poisoned, or this process cannot commit.
@@ -70,7 +70,7 @@ impl World {
                         label,
                         (place as u64) << 32 | u64::from(seen),
                     ));
-                    primitive::wait(word, seen, Duration::MAX);
+                    commit::sleep(word, seen, Duration::MAX);
                     if model_atomics::was_late() {
                         self.replace(label)?;
                     }

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::Lsn;
 use crate::shared::commit::{self, CommitGroup, CommitLock, Failure, Operation, Step};
+use crate::shared::primitive::{AtomicU32, Ordering};
+use crate::shared::weak_atomics;
 use crate::shared::words::{CommitWords, LaneWords};
-use crate::shared::{primitive, weak_atomics};
 
 /// Bytes that are written at once.
 const BLOCK: u64 = 4;
@@ -70,7 +71,7 @@ impl World {
                 Step::Lead if !self.lead(number) => return false,
                 Step::Replace | Step::Lead => {}
                 Step::Wait(word, seen) => {
-                    primitive::wait(word, seen, Duration::MAX);
+                    commit::sleep(word, seen, Duration::MAX);
                     // Its time is over at once where somebody can die.
                     if weak_atomics::can_die() && !self.replace(number) {
                         return false;
@@ -236,6 +237,48 @@ fn who_asks_for_a_failure_gets_all_of_it() {
 #[test]
 fn a_group_that_is_handed_back_is_written_by_another() {
     explore("commit: 2, the first lacks something", Some(2), || commit(&[3, 3], 1, Fault::Lack(1)));
+}
+
+/// The word of a group, and how much there is that its sleepers wait for.
+struct GroupWord {
+    word: AtomicU32,
+    news: AtomicU32,
+}
+
+impl GroupWord {
+    fn begin() -> Rc<GroupWord> {
+        let [word, news] = [0, 0].map(AtomicU32::new);
+        Rc::new(GroupWord { word, news })
+    }
+
+    fn wait_for(&self, wanted: u32) {
+        loop {
+            let seen = self.word.load(Ordering::Acquire);
+            if self.news.load(Ordering::Relaxed) >= wanted {
+                return;
+            }
+            commit::sleep(&self.word, seen, Duration::MAX);
+        }
+    }
+}
+
+#[test]
+fn nobody_sleeps_on_who_is_to_be_woken() {
+    // As `finish` does, and the other way round: one is woken whose turn it is not, or all are.
+    for ring in [[commit::wake_one, commit::wake_all], [commit::wake_all, commit::wake_one]] {
+        explore("commit: 2 sleep on one word", Some(2), move || {
+            let group = GroupWord::begin();
+            let sleepers =
+                [1, 2].map(|wanted| start(&group, move |group: &GroupWord| group.wait_for(wanted)));
+            let waker = start(&group, move |group: &GroupWord| {
+                for wake in ring {
+                    group.news.fetch_add(1, Ordering::Relaxed);
+                    wake(&group.word);
+                }
+            });
+            join(sleepers.into_iter().chain([waker]));
+        });
+    }
 }
 
 #[test]
