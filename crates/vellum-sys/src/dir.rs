@@ -23,7 +23,7 @@ use crate::descriptor::above_standard;
 use crate::device::Device;
 use crate::file::{self, Status, identity, read_up_to_at, retry, status, without_access_time};
 use crate::filesystem::Filesystem;
-use crate::sync::{sync, sync_names};
+use crate::sync::sync_names;
 
 /// The error of opening anything but a regular file where a regular file is expected.
 pub const NOT_REGULAR: Errno = Errno::LOOP;
@@ -410,8 +410,8 @@ impl Dir {
     /// Waits until its own name survives a power cut; `parent` is from
     /// [`open_parent`](Dir::open_parent).
     pub fn sync_own_name(parent: Option<&OwnedFd>) -> io::Result<()> {
-        match parent.map_or(Ok(()), sync) {
-            Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+        match parent.map_or(Ok(()), sync_names) {
+            Err(Errno::ROFS) => Ok(()),
             answer => answer,
         }
     }

@@ -96,6 +96,12 @@ impl Filesystem {
         if self == Filesystem::Btrfs { 4096 } else { 512 }
     }
 
+    /// Whether a direct write that succeeds is to be believed even where the filesystem stops at
+    /// that moment (`docs/decisions/0037-failed-syncs.md`).
+    pub fn answers_direct_writes(self) -> bool {
+        self == Filesystem::Ext
+    }
+
     /// Why nothing must be stored through a mapping here, or `None` where it may.
     ///
     /// The danger is a store that needs a new block when there is none: it kills the process.

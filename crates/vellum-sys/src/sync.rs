@@ -82,7 +82,6 @@ pub fn begin_to_write_back(fd: impl AsFd, offset: u64, len: u64) {
     let _ = sync_range(fd, offset, len, libc::SYNC_FILE_RANGE_WRITE);
 }
 
-#[allow(unsafe_code)]
 fn sync_range(fd: impl AsFd, offset: u64, len: u64, flags: u32) -> io::Result<()> {
     let (offset, len) = (offset as libc::off64_t, len as libc::off64_t);
     retry(|| {

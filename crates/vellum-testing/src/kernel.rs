@@ -3,6 +3,11 @@
 use std::io::Error;
 use std::thread;
 
+/// Where the number of a call, and the halves of its third argument, are in what a filter loads
+/// from.
+const NUMBER_OF_CALL: u32 = 0;
+const THIRD_ARGUMENT: [u32; 2] = [32, 36];
+
 /// From now on, in this thread and all that come from it, `madvise(2)` says that it has done
 /// everything and does nothing, as under `qemu-user`.
 ///
@@ -27,11 +32,6 @@ pub fn ignore_advice() {
 fn answer(call: libc::c_long, errno: i32) {
     answer_where(&[(NUMBER_OF_CALL, call as u32)], errno);
 }
-
-/// Where the number of a call, and the halves of its third argument, are in what a filter loads
-/// from.
-const NUMBER_OF_CALL: u32 = 0;
-const THIRD_ARGUMENT: [u32; 2] = [32, 36];
 
 /// As [`answer`], for calls that have all these words.
 fn answer_where(words: &[(u32, u32)], errno: i32) {

@@ -28,7 +28,7 @@ pub(crate) struct Target {
 impl Target {
     /// Opens the file at `path`, once.
     pub(crate) fn open(&self, dir: &Dir, path: &Path, by: DeviceWrite) -> io::Result<&OwnedFd> {
-        if let Some(target) = self.cached.get().or_else(|| self.direct.get()) {
+        if let Some(target) = self.opened() {
             return Ok(target);
         }
         let flags = if by == DeviceWrite::Dsync { OFlags::DSYNC } else { OFlags::empty() };
@@ -36,6 +36,11 @@ impl Target {
             Err(errno) if is_unsupported(errno) => self.open_cached(dir, path),
             answer => answer.map(|fd| self.direct.get_or_init(|| fd)),
         }
+    }
+
+    /// What is written to from now on, if it is open.
+    fn opened(&self) -> Option<&OwnedFd> {
+        self.cached.get().or_else(|| self.direct.get())
     }
 
     /// Through the page cache a write and its sync stay one call, with one error.
@@ -65,14 +70,10 @@ impl Target {
 
     /// Waits until what was written survives a power cut, if the write has not waited itself.
     pub(crate) fn sync(&self, filesystem: Filesystem, by: DeviceWrite) -> io::Result<()> {
-        match (self.cached.get(), self.direct.get()) {
-            (Some(fd), _) => check_in_service_on(filesystem, fd),
-            (None, Some(fd)) if by == DeviceWrite::Fdatasync => sync_data_on(filesystem, fd),
-            // A direct write of ext4 itself returns what goes wrong.
-            (None, Some(fd)) if filesystem != Filesystem::Ext => {
-                check_in_service_on(filesystem, fd)
-            }
-            _ => Ok(()),
-        }
+        self.opened().map_or(Ok(()), |target| match by {
+            DeviceWrite::Fdatasync if self.is_direct() => sync_data_on(filesystem, target),
+            _ if self.is_direct() && filesystem.answers_direct_writes() => Ok(()),
+            _ => check_in_service_on(filesystem, target),
+        })
     }
 }

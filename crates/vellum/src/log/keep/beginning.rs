@@ -27,7 +27,7 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
         && words.commits.named_end() != 0
     {
         // Before files go that a power cut would otherwise be missed for.
-        let synced = sys::sync::sync_data(segment.fd());
+        let synced = sys::sync::sync_data_on(core.ready.filesystem, segment.fd());
         poison::heed_sync(core, synced.or_unsynced("sync the segment", &segment.path))?;
     }
     // A file that is open is not used again.

@@ -160,7 +160,7 @@ impl CursorFile<'_> {
     }
 
     fn sync_cursors(self, fd: &OwnedFd) -> Result<()> {
-        let synced = sys::sync::sync_data(fd);
+        let synced = sys::sync::sync_data_on(self.core.ready.filesystem, fd);
         let path = self.core.dir.join(CURSORS_NAME);
         poison::heed_sync(self.core, synced.or_unsynced("sync the cursors", &path))
     }
