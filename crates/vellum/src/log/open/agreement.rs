@@ -38,24 +38,24 @@ const STEP: usize = 256 << 10;
 pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let allocated_end = allocated_end(core);
-    // One more has got its name if its maker died then; that is rare, and recovery loses nothing.
-    if listing.files.last().is_some_and(|file| file.first >= allocated_end) {
-        return Ok(true);
-    }
     let files = Arc::new(bare_core(&core.dir, &core.geometry));
     let active = core.segment_of(tail);
-    for file in listing.files.iter().filter(|file| file.first >= active) {
+    // Records follow one another, so the first tells of all. The maker of a file behind those may
+    // have died when the file had its name: the next one is made in its place.
+    let is_asked = |first: Lsn| {
+        first >= active
+            && (!core.geometry.layout.has_every_segment()
+                || first <= core.segment_end(active)
+                || first >= allocated_end)
+    };
+    for file in listing.files.iter().filter(|file| is_asked(file.first)) {
         let from = tail.max(file.first);
         let is_used = match core.geometry.layout {
-            // Records follow one another, so the first tells of all.
-            Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end))?,
+            Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end.max(from)))?,
             Layout::Text => file.is_compressed() || has_text(&files, file.first, from)?,
         };
         if is_used {
             return Ok(true);
-        }
-        if core.geometry.layout.has_every_segment() && file.first != active {
-            break;
         }
     }
     Ok(false)

@@ -270,6 +270,46 @@ fn words_that_hold_are_believed_after_everybody_was_killed() {
     }
 }
 
+/// Makes two segments more than a log has, or a file of a text log.
+fn make_files_beyond(options: &Options, path: &Path) {
+    let files = segment_files(path);
+    // A process that leaves a log that others use does not tidy.
+    let log = options.open(path).unwrap();
+    if log.layout() == Layout::Framed {
+        log.prepare(2).unwrap();
+    } else {
+        let newest = files.last().and_then(|file| file.file_name()).unwrap().to_str().unwrap();
+        let (time, first) = newest.split_once('-').unwrap();
+        let next = u64::from_str_radix(&first[..16], 16).unwrap() + 16384;
+        File::create(path.join(format!("{time}-{next:016x}-more.log"))).unwrap();
+    }
+    assert!(segment_files(path).len() > files.len());
+}
+
+/// Its maker died between naming it and noting it.
+#[test]
+fn a_file_more_than_the_words_tell_of_is_no_disagreement() {
+    for options in kinds() {
+        let case = format!("{options:?}");
+        let dir = scratch();
+        drop(options.open(place(&dir)).unwrap());
+        let mut child = start(&place(&dir));
+        acknowledge(&mut child, 20, 20);
+        let words = fs::read(place(&dir).join("control")).unwrap();
+        make_files_beyond(&options, &place(&dir));
+        child.kill();
+        let control = File::options().write(true).open(place(&dir).join("control"));
+        control.unwrap().write_all_at(&words, 0).unwrap();
+        let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
+        assert_eq!(lines(&reader).len(), 20, "{case}");
+        let log = Options::default().open(place(&dir)).unwrap();
+        assert_eq!(log.recovery(), None, "{case}");
+        (20..400).for_each(|index| assert!(log.append_durable(&line(index)).is_ok(), "{case}"));
+        assert!(lines(&log) == (0..400).map(line).collect::<Vec<_>>(), "{case}");
+        assert_sound(&log);
+    }
+}
+
 /// As a container does whose boot id is its own.
 #[test]
 fn another_boot_id_loses_nothing_where_nothing_was_booted() {
