@@ -119,6 +119,16 @@ impl FullWords {
         primitive::wait(&self.removals, seen, timeout);
     }
 
+    /// Records that were dropped and that no line tells of yet.
+    pub(crate) fn untold(&self) -> u64 {
+        self.dropped().saturating_sub(self.told())
+    }
+
+    /// Tells of records that were dropped before. Nobody uses these words yet.
+    pub(crate) fn set_untold(&self, count: u64) {
+        self.dropped.store(count, Ordering::Relaxed);
+    }
+
     /// Whether records were dropped that no line tells of yet.
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {

@@ -111,11 +111,8 @@ impl Region {
     /// Where the words are from; `None` where no file stands behind them.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         const { assert!(ORIGIN_OFFSET + size_of::<Origin>() <= HEADER_LEN) };
-        match &self.memory {
-            // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
-            Memory::Mapped(map) => Some(unsafe { map.as_ptr().add(ORIGIN_OFFSET).cast().as_ref() }),
-            Memory::Heap(_) => None,
-        }
+        // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
+        self.header().map(|header| unsafe { header.add(ORIGIN_OFFSET).cast().as_ref() })
     }
 
     /// The copy of the log's identity in the control file (`log::state::identity`); `None` where no
@@ -123,11 +120,14 @@ impl Region {
     pub(crate) fn identity_words(&self) -> Option<&[AtomicU64; IDENTITY_LEN / 8]> {
         const { assert!(IDENTITY_OFFSET >= ORIGIN_OFFSET + size_of::<Origin>()) };
         const { assert!(IDENTITY_OFFSET + IDENTITY_LEN <= HEADER_LEN) };
+        // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
+        self.header().map(|header| unsafe { header.add(IDENTITY_OFFSET).cast().as_ref() })
+    }
+
+    /// Where the page before the words begins.
+    fn header(&self) -> Option<NonNull<u8>> {
         match &self.memory {
-            Memory::Mapped(map) => {
-                // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
-                Some(unsafe { map.as_ptr().add(IDENTITY_OFFSET).cast().as_ref() })
-            }
+            Memory::Mapped(map) => Some(map.as_ptr()),
             Memory::Heap(_) => None,
         }
     }

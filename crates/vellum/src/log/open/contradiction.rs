@@ -9,6 +9,7 @@ impl Options {
     pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
         self.check_layout(stored.layout, dir.path(), "write to a text log")?;
         let capacity = self.tuning.segment_capacity_bytes;
+        let in_words = |has: bool| if has { "yes" } else { "no" };
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
             contradict("segment_capacity_bytes", capacity, stored.segment_capacity),
@@ -17,22 +18,12 @@ impl Options {
             ((self.tuning.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
                 .then(|| contradict("fill", self.tuning.fill, stored.fill))
                 .flatten(),
-            contradict("envelope", self.envelope.map(Presence), Presence(stored.has_envelope)),
+            contradict("envelope", self.envelope.map(in_words), in_words(stored.has_envelope)),
         ];
         match contradiction.into_iter().flatten().next() {
             Some(message) => Err(Error::new(ErrorKind::InvalidOption, message).at_path(dir)),
             None => Ok(()),
         }
-    }
-}
-
-/// Whether a log has something, in words.
-#[derive(Clone, Copy, PartialEq)]
-struct Presence(bool);
-
-impl std::fmt::Display for Presence {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0 { "yes" } else { "no" })
     }
 }
 

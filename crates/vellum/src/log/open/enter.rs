@@ -266,15 +266,15 @@ fn go_on(
     control: OwnedFd,
     identity: Stored,
 ) -> Result<Opened> {
-    let (geometry, commits) = (core.geometry, &core.words().commits);
+    let (geometry, words) = (core.geometry, core.words());
     if text::recover::lacks_newest(&core, &listing) {
         let positions = recover::find_end_behind_newest(&core)?;
-        let path = core.dir.join(CONTROL_NAME);
-        overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+        overwrite_control(&control, &geometry, positions, words.full.untold())
+            .or_os("write", &core.dir.join(CONTROL_NAME))?;
     } else if core.commits.stage.is_some() {
         // What was on its way to the device is in the stage still, and is written again. Nobody
         // takes over the lanes of the dead: their words may be older than `durable`.
-        commit::reset(commits, commit::durable(commits));
+        commit::reset(&words.commits, commit::durable(&words.commits));
     }
     // No file of a staged log has been changed.
     let listing = core.commits.stage.is_some().then_some(listing);
@@ -324,7 +324,7 @@ fn take_up_again(
         &positions,
         lost.reason,
     )?;
-    overwrite_control(&control, &geometry, positions).or_os("write", &path)?;
+    overwrite_control(&control, &geometry, positions, 0).or_os("write", &path)?;
     overwrite_geometry(dir, &geometry)?;
     Ok(Opened::new(control, geometry, identity, Some(recovery)))
 }

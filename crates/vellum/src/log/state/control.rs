@@ -39,22 +39,24 @@ pub(crate) fn write_control(
     // Written, not sparse: a store into the mapping must never need a block.
     bytes.resize(CONTROL_LEN, 0);
     let fd = write_unfinished(dir, &bytes, rights)?;
-    store(&fd, positions).or_unmapped("map", &dir.join(CONTROL_NAME))?;
+    store(&fd, positions, 0).or_unmapped("map", &dir.join(CONTROL_NAME))?;
     name_unfinished(dir, &fd, CONTROL_NAME)?;
     Ok(fd)
 }
 
-/// Writes the control file of another boot anew, in its place.
+/// Writes a control file anew, in its place. Of the words it keeps that `untold` records were
+/// dropped.
 pub(crate) fn overwrite_control(
     control: &OwnedFd,
     geometry: &Geometry,
     positions: Positions,
+    untold: u64,
 ) -> rustix::io::Result<()> {
     let nowhere = Geometry { boot_id: [0; 16], ..*geometry };
     sys::file::write_all_at(control, &nowhere.to_bytes(), 0)?;
     let words_len = (CONTROL_LEN - control::HEADER_LEN) as u64;
     sys::file::write_zeros_at(control, control::HEADER_LEN as u64, words_len, words_len)?;
-    store(control, positions)?;
+    store(control, positions, untold)?;
     sys::file::write_all_at(control, &geometry.to_bytes(), 0)
 }
 
@@ -139,10 +141,11 @@ fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
     dir.rename(&dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
 }
 
-/// Stores positions into the words of a control file that nobody uses yet.
-fn store(control: &OwnedFd, positions: Positions) -> rustix::io::Result<()> {
+/// Stores what a log goes on from into the words of a control file that nobody uses yet.
+fn store(control: &OwnedFd, positions: Positions, untold: u64) -> rustix::io::Result<()> {
     let region = Region::map(control, true)?;
     positions.store(region.words());
+    region.words().full.set_untold(untold);
     region.origin().map_or(Ok(()), |origin| origin.settle(control))
 }
 

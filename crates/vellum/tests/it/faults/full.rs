@@ -168,6 +168,29 @@ fn records_that_were_dropped_are_told_of_once_before_the_next_of_their_process()
     }
 }
 
+/// As somebody does who makes space by hand.
+#[test]
+fn records_that_were_dropped_are_told_of_where_the_newest_file_was_removed() {
+    let test = "records_that_were_dropped_are_told_of_where_the_newest_file_was_removed";
+    let Some(small) = Small::new(test) else { return };
+    let tuning = Tuning::new().segment_capacity_bytes(256 << 10).on_full(OnFull::Drop);
+    let options = vellum::internal::options(Layout::Text).tuning(tuning);
+    let log = options.open(small.log()).unwrap();
+    let mut dropped = 0;
+    while dropped < 20 {
+        dropped += u64::from(log.append(&line("a", 0)).unwrap() == Lsn::ZERO);
+    }
+    drop(log);
+    let newest = fs::canonicalize(small.log().join("current")).unwrap();
+    fs::remove_file(newest).unwrap();
+    let log = options.open(small.log()).unwrap();
+    assert_ne!(log.append(&line("a", 1)).unwrap(), Lsn::ZERO);
+    assert_eq!(log.stat().unwrap().dropped, dropped);
+    let newest = fs::read(small.log().join("current")).unwrap();
+    let told: u64 = newest.split_inclusive(|byte| *byte == b'\n').filter_map(told).sum();
+    assert_eq!(told, dropped);
+}
+
 /// Every gap in a writer's numbers has a line before it that tells of drops.
 fn check_writer(numbers: &[usize], count: usize) {
     let mut last = 0;
@@ -268,7 +291,8 @@ fn a_full_disk_is_looked_at_now_and_then_and_not_for_each_record() {
 #[test]
 fn a_log_that_makes_space_itself_appends_at_once() {
     let Some(small) = Small::new("a_log_that_makes_space_itself") else { return };
-    let options = small_segments(Layout::Text).tuning(Tuning::new().on_full(OnFull::Drop));
+    let tuning = Tuning::new().segment_capacity_bytes(256 << 10).on_full(OnFull::Drop);
+    let options = vellum::internal::options(Layout::Text).tuning(tuning);
     let log = options.open(small.log()).unwrap();
     let is_dropped = || log.append(&line("x", 1)).unwrap() == Lsn::ZERO;
     while !is_dropped() {}
