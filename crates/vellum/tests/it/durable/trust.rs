@@ -80,6 +80,13 @@ fn assert_holds_first(path: &Path, count: usize, case: &str) {
     assert!(lines(&log) == expected, "{case}: after it was opened again");
 }
 
+/// Gives the control file the bytes that it had before, in its place: the same file, as its
+/// filesystem would bring it back.
+fn put_back(words: &[u8], log: &Path) {
+    let control = File::options().write(true).open(log.join("control"));
+    control.unwrap().write_all_at(words, 0).unwrap();
+}
+
 #[test]
 fn words_that_are_older_than_the_segments_are_not_believed() {
     for options in kinds() {
@@ -96,9 +103,7 @@ fn words_that_are_older_than_the_segments_are_not_believed() {
                     true => child.finish_well(),
                     false => child.kill(),
                 }
-                // In its place: the same file, as its filesystem would bring it back.
-                let control = File::options().write(true).open(place(&dir).join("control"));
-                control.unwrap().write_all_at(&words, 0).unwrap();
+                put_back(&words, &place(&dir));
                 assert_holds_first(&place(&dir), before + after, &case);
             }
         }
@@ -117,8 +122,7 @@ fn words_of_a_closed_log_that_went_on_are_not_believed() {
         let mut child = start(&place(&dir));
         acknowledge(&mut child, 30, 50);
         child.finish_well();
-        let control = File::options().write(true).open(place(&dir).join("control"));
-        control.unwrap().write_all_at(&words, 0).unwrap();
+        put_back(&words, &place(&dir));
         assert_holds_first(&place(&dir), 50, &format!("{options:?}"));
     }
 }
@@ -298,8 +302,7 @@ fn a_file_more_than_the_words_tell_of_is_no_disagreement() {
         let words = fs::read(place(&dir).join("control")).unwrap();
         make_files_beyond(&options, &place(&dir));
         child.kill();
-        let control = File::options().write(true).open(place(&dir).join("control"));
-        control.unwrap().write_all_at(&words, 0).unwrap();
+        put_back(&words, &place(&dir));
         let reader = Options::default().read_only(true).open(place(&dir)).unwrap();
         assert_eq!(lines(&reader).len(), 20, "{case}");
         let log = Options::default().open(place(&dir)).unwrap();

@@ -291,8 +291,7 @@ fn a_full_disk_is_looked_at_now_and_then_and_not_for_each_record() {
 #[test]
 fn a_log_that_makes_space_itself_appends_at_once() {
     let Some(small) = Small::new("a_log_that_makes_space_itself") else { return };
-    let tuning = Tuning::new().segment_capacity_bytes(256 << 10).on_full(OnFull::Drop);
-    let options = vellum::internal::options(Layout::Text).tuning(tuning);
+    let options = small_segments(Layout::Text).tuning(Tuning::new().on_full(OnFull::Drop));
     let log = options.open(small.log()).unwrap();
     let is_dropped = || log.append(&line("x", 1)).unwrap() == Lsn::ZERO;
     while !is_dropped() {}
