@@ -111,6 +111,11 @@ int vg_place_of(const vellum_log *log, uint64_t lsn)
     return lsn < vellum_durable(log) ? VG_DURABLE : VG_NOT_DURABLE;
 }
 
+vg_answer vg_wait_published(const vellum_log *log, uint64_t lsn, int64_t timeout_ns)
+{
+    return answer_of(vellum_wait_published(log, lsn, timeout_ns), 0);
+}
+
 static vg_answer durable_answer(const vellum_log *log, int status)
 {
     vg_answer answer = answer_of(status, 0);

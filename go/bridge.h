@@ -43,6 +43,7 @@ vg_answer vg_append_batch(const vellum_log *log,
 enum { VG_NOT_DURABLE, VG_DURABLE, VG_BEYOND };
 int vg_place_of(const vellum_log *log, uint64_t lsn);
 // `other` is the durable end, also behind an error.
+vg_answer vg_wait_published(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
 vg_answer vg_commit(const vellum_log *log, uint64_t lsn);
 vg_answer vg_sync(const vellum_log *log);
 vg_answer vg_set_checkpoint(const vellum_log *log, uint64_t lsn);

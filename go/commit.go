@@ -75,8 +75,9 @@ func (l *Log) Commit(ctx context.Context, lsn LSN) error {
 	return err
 }
 
-// Sync makes everything that has been published so far survive a power cut, and returns the end of
-// it. A record ends there, so [Log.NewReader] and [Log.Trim] take it.
+// Sync makes every record survive a power cut whose append had returned, in any goroutine of any
+// process, and returns the durable end. A record ends there, so [Log.NewReader] and [Log.Trim] take
+// it. It waits for appends that are in progress in front of these records.
 //
 // Errors and cost: as for [Log.Commit].
 func (l *Log) Sync(ctx context.Context) (durable LSN, err error) {
@@ -87,7 +88,7 @@ func (l *Log) Sync(ctx context.Context) (durable LSN, err error) {
 	return l.commits.wait(ctx, l.core, 0)
 }
 
-// wait waits until the record at lsn is durable, or for 0 until everything published is.
+// wait waits until the record at lsn is durable, or for 0 until all that was appended is.
 func (c *committer) wait(ctx context.Context, log *core, lsn LSN) (LSN, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -355,6 +355,33 @@ func (l *Log) Durable() LSN { return l.ask(func() C.uint64_t { return C.vellum_d
 // Published is the end of what readers can see. The next record starts there.
 func (l *Log) Published() LSN { return l.ask(func() C.uint64_t { return C.vellum_published(l.c) }) }
 
+// waitSliceNanos is how long a call of C waits at most before the context is looked at.
+const waitSliceNanos = 100e6
+
+// WaitPublished waits until every reader sees the record at lsn, and everything before it. A record
+// whose append has returned is seen once each append in front of it is done, in any process: so not
+// even the goroutine that appended it may see it yet. It makes nothing durable.
+//
+// Errors: [ErrOutOfRange] for a position beyond the end; that of ctx.
+//
+// Cost: a call of C that reads memory where it is published already; otherwise a thread sleeps until
+// it is, and ctx is looked at ten times a second.
+func (l *Log) WaitPublished(ctx context.Context, lsn LSN) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := l.users.enter(); err != nil {
+			return err
+		}
+		answer := C.vg_wait_published(l.c, C.uint64_t(lsn), waitSliceNanos)
+		l.users.leave()
+		if answer.status != C.VELLUM_TIMED_OUT {
+			return failure(answer)
+		}
+	}
+}
+
 // Tail is the end of what is reserved: where the next record goes, or a little further.
 func (l *Log) Tail() LSN { return l.ask(func() C.uint64_t { return C.vellum_tail(l.c) }) }
 
@@ -368,7 +395,8 @@ func (l *Log) CheckpointDue() bool {
 }
 
 // SetCheckpoint stores lsn with the log as the position from which its user recovers, and commits.
-// Framed logs only. On return the mark and everything published before survive a power cut.
+// Framed logs only. On return the mark and every record whose append had returned before survive a
+// power cut.
 //
 // Errors: [ErrOutOfRange] for a position outside of the log, [ErrUnsupported] in a text log;
 // otherwise as for [Log.Commit]. Cost: one write of the device, or two.

@@ -506,6 +506,14 @@ uint64_t vellum_durable(const vellum_log *log);
 // there, so it may be stored as the place to read from (vellum_position_of).
 uint64_t vellum_published(const vellum_log *log);
 
+// Waits until every reader sees the record at `lsn`, and everything before it, up to `timeout_ns`
+// nanoseconds; -1 is for ever. A record whose append has returned is seen once each append in
+// front of it is done, in any process. Makes nothing durable.
+//
+// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_BUSY while
+// the calling thread holds a reservation before `lsn`.
+int vellum_wait_published(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
+
 // End of what is reserved: where the next record goes, or a little further. 0 for NULL.
 uint64_t vellum_tail(const vellum_log *log);
 
@@ -963,11 +971,12 @@ int vellum_last_record(const vellum_log *log, uint64_t *lsn);
 
 // Makes the record at `lsn`, and everything before it, survive a power cut.
 //
-// Sleeps for about one write of the device, which all threads of all processes share. It never
-// ends while the calling thread holds a reservation before `lsn` that it does not publish.
+// Sleeps for about one write of the device, which all threads of all processes share, and until
+// the appends in front of `lsn` that are in progress are done.
 //
-// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED after a failed write
-// or sync, for every caller in every process, because nothing is tried again.
+// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_BUSY while the calling thread
+// holds a reservation before `lsn`, because it would wait for itself; VELLUM_POISONED after a
+// failed write or sync, for every caller in every process, because nothing is tried again.
 int vellum_commit(const vellum_log *log, uint64_t lsn);
 
 // As vellum_commit, but waits for others no longer than `timeout_us` microseconds, whatever
@@ -1000,14 +1009,16 @@ int vellum_wait_shipped(const vellum_log *log, uint64_t lsn, int64_t timeout_ns)
 // End of what is shipped; 0 where no shipper has said it since the last boot.
 uint64_t vellum_shipped(const vellum_log *log);
 
-// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
-// NULL. A record ends there, so a reader and vellum_trim take it. Errors and cost as for
-// vellum_commit.
+// Commits every record whose append had returned, in any thread of any process, when this was
+// called; `*durable` is the durable end. `durable` may be NULL. A record ends there, so a reader
+// and vellum_trim take it. It waits for appends that are in progress in front of these records.
+// Errors and cost as for vellum_commit.
 int vellum_sync(const vellum_log *log, uint64_t *durable);
 
 // Stores `lsn` with the log as the position from which its user recovers, and commits.
 //
-// Framed logs only. On return the mark and everything published before survive a power cut.
+// Framed logs only. On return the mark and every record whose append had returned before survive a
+// power cut.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position outside of the log, VELLUM_UNSUPPORTED in a text log;
 // otherwise as for vellum_commit.

@@ -552,7 +552,7 @@ class Log {
     // Makes the record at `lsn`, and everything before it, survive a power cut.
     Status commit(Lsn lsn) const { return detail::status(vellum_commit(get(), lsn)); }
 
-    // Commits everything that is published; the durable end.
+    // Commits every record whose append had returned, in any process; the durable end.
     Result<Lsn> sync() const
     {
         Lsn durable = 0;
@@ -650,6 +650,13 @@ class Log {
 
     // Drops the record at `from` and everything behind it. The process must be alone in the log.
     Status truncate(Lsn from) const { return detail::status(vellum_truncate(get(), from)); }
+
+    // Waits until every reader sees the record at `lsn` and all before it; a negative timeout is for
+    // ever.
+    Status wait_published(Lsn lsn, std::chrono::nanoseconds timeout) const
+    {
+        return detail::status(vellum_wait_published(get(), lsn, timeout.count()));
+    }
 
     Lsn begin() const { return vellum_begin(get()); }
     Lsn durable() const { return vellum_durable(get()); }

@@ -12,11 +12,12 @@ use crate::status::vellum_status::VELLUM_OK;
 
 /// Makes the record at `lsn`, and everything before it, survive a power cut.
 ///
-/// Sleeps for about one write of the device, which all threads of all processes share. It never
-/// ends while the calling thread holds a reservation before `lsn` that it does not publish.
+/// Sleeps for about one write of the device, which all threads of all processes share, and until
+/// the appends in front of `lsn` that are in progress are done.
 ///
-/// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_POISONED after a failed write
-/// or sync, for every caller in every process, because nothing is tried again.
+/// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_BUSY while the calling thread
+/// holds a reservation before `lsn`, because it would wait for itself; VELLUM_POISONED after a
+/// failed write or sync, for every caller in every process, because nothing is tried again.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_commit(log: Option<&vellum_log>, lsn: u64) -> c_int {
     guard(|| {
@@ -95,9 +96,10 @@ pub extern "C" fn vellum_shipped(log: Option<&vellum_log>) -> u64 {
     guard_or(0, || Ok(required(log, "log")?.log.ship().end().get()))
 }
 
-/// Commits everything that has been published so far; `*durable` is the end of it. `durable` may be
-/// NULL. A record ends there, so a reader and vellum_trim take it. Errors and cost as for
-/// vellum_commit.
+/// Commits every record whose append had returned, in any thread of any process, when this was
+/// called; `*durable` is the durable end. `durable` may be NULL. A record ends there, so a reader
+/// and vellum_trim take it. It waits for appends that are in progress in front of these records.
+/// Errors and cost as for vellum_commit.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_sync(
     log: Option<&vellum_log>,
@@ -112,7 +114,8 @@ pub extern "C" fn vellum_sync(
 
 /// Stores `lsn` with the log as the position from which its user recovers, and commits.
 ///
-/// Framed logs only. On return the mark and everything published before survive a power cut.
+/// Framed logs only. On return the mark and every record whose append had returned before survive a
+/// power cut.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log, VELLUM_UNSUPPORTED in a text log;
 /// otherwise as for vellum_commit.

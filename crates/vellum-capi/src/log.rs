@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use vellum::stat::Recovery;
 use vellum::{Layout, Log, Lsn};
 
-use crate::boundary::{self, Outcome, guard, guard_or, required};
+use crate::boundary::{self, Outcome, guard, guard_or, required, timeout};
 use crate::growing::{Growing, Place};
 use crate::last_error::path_text;
 use crate::options::{self, vellum_options};
@@ -159,6 +159,24 @@ pub extern "C" fn vellum_durable(log: Option<&vellum_log>) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_published(log: Option<&vellum_log>) -> u64 {
     position(log, Log::published)
+}
+
+/// Waits until every reader sees the record at `lsn`, and everything before it, up to `timeout_ns`
+/// nanoseconds; -1 is for ever. A record whose append has returned is seen once each append in
+/// front of it is done, in any process. Makes nothing durable.
+///
+/// Errors: VELLUM_TIMED_OUT; VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_BUSY while
+/// the calling thread holds a reservation before `lsn`.
+#[unsafe(no_mangle)]
+pub extern "C" fn vellum_wait_published(
+    log: Option<&vellum_log>,
+    lsn: u64,
+    timeout_ns: i64,
+) -> c_int {
+    guard(|| {
+        required(log, "log")?.log.wait_published(Lsn::new(lsn), timeout(timeout_ns))?;
+        Ok(VELLUM_OK)
+    })
 }
 
 /// End of what is reserved: where the next record goes, or a little further. 0 for NULL.

@@ -49,6 +49,16 @@ def test_a_reader_goes_to_any_record(path: str) -> None:
         reader.seek(lsns[0])
 
 
+def test_waiting_until_readers_see_a_record(path: str) -> None:
+    with Log(path) as log:
+        lsn = log.append(b"one")
+        log.wait_published(lsn)
+        log.wait_published(lsn, timeout=0)
+        assert log.read_at(lsn).payload == b"one"
+        with pytest.raises(OutOfRange):
+            log.wait_published(log.tail)
+
+
 def test_waiting_for_a_commit_of_another_thread(path: str) -> None:
     with Log(path) as log:
         lsn = log.append(b"one")

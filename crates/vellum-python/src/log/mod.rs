@@ -168,7 +168,8 @@ impl Log {
         })
     }
 
-    /// Commits everything appended so far; returns the durable end.
+    /// Commits every record whose `append` had returned, in any thread of any process; returns the
+    /// durable end. Waits for appends that are in progress in front of these records.
     fn sync(&self, py: Python<'_>) -> PyResult<u64> {
         self.run(py, vellum::Log::sync).map(Lsn::get)
     }
@@ -333,6 +334,20 @@ impl Log {
     fn last_record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
         let record = self.run(py, |log| log.backwards(Lsn::MAX)?.next().transpose())?;
         Ok(record.map(|record| owned_to_python(py, &record)))
+    }
+
+    /// Waits until every reader sees the record at `lsn`, and all before it: for ever, or for
+    /// `timeout` seconds, then raises `TimedOut`. A record whose `append` has returned is seen once
+    /// each append in front of it is done, in any process. Makes nothing durable. Ctrl-C interrupts
+    /// it.
+    #[pyo3(signature = (lsn, timeout=None))]
+    fn wait_published(
+        &self,
+        py: Python<'_>,
+        lsn: u64,
+        timeout: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.wait(py, timeout, |log, slice| log.wait_published(Lsn::new(lsn), Some(slice)))
     }
 
     /// Waits until the record at `lsn`, and all before it, survives a power cut because some

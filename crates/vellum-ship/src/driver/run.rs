@@ -137,7 +137,8 @@ impl Shipping {
     }
 
     /// Ships until `stop` is ready and what is in flight has landed; with
-    /// [`once`](ShipOptions::once) until everything is shipped that was durable at the beginning.
+    /// [`once`](ShipOptions::once) until everything is shipped that was durable at the beginning:
+    /// in a log that is not staged, every record whose append had returned.
     ///
     /// # Errors
     ///
@@ -172,6 +173,10 @@ impl Shipping {
         let mut flight = FuturesUnordered::<Work>::new();
         // What may be left at any moment. Deleting may take long.
         let mut keeping = FuturesUnordered::<Work>::new();
+        if self.options.once {
+            let requests = Arc::clone(&self.requests);
+            blocking(move || Ok(requests.shipper.sync()?)).await?;
+        }
         self.look().await?;
         let target = self.durable;
         loop {

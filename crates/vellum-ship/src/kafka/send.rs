@@ -145,8 +145,11 @@ impl Sender<'_> {
         session: &mut Session<'_>,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), SendError> {
-        if self.log.durable() < self.log.published() {
+        if self.options.once {
             self.log.sync()?;
+        } else if self.log.durable() < self.log.published() {
+            // Up to what is published: a writer that is stopped must not end the claim.
+            self.log.commit(Lsn::new(self.log.published().get() - 1))?;
         }
         let target = self.log.durable();
         loop {

@@ -129,6 +129,13 @@ pub(crate) fn tail(words: &Words) -> Lsn {
     load(words).tail()
 }
 
+/// End of each record whose append had returned when this was called, in any process.
+///
+/// An earlier reservation may still be in flight, so `published` can be less.
+pub(crate) fn end_of_appended(words: &Words) -> Lsn {
+    tail(words)
+}
+
 /// The tail word as it stands.
 #[inline]
 pub(crate) fn load(words: &Words) -> TailWord {

@@ -162,7 +162,7 @@ impl Append<'_> {
                     retention::apply(self.core.writer()?);
                 }
                 Err(error) if self.may_commit_first(&error) => {
-                    Commit::of(self.core).commit_all()?;
+                    Commit::of(self.core).commit_for_room(until)?;
                 }
                 answer => return answer,
             }

@@ -85,6 +85,7 @@ impl<'a> Reservation<'a> {
         let check = Some(core.codec.check(placement.at, (envelope_len + len) as u32));
         let pid = std::process::id();
         let slot = Some(slot);
+        writer.attachment.reserved.add(placement.grant.range.start);
         let mut reservation = Reservation {
             writer,
             slot,
@@ -265,13 +266,13 @@ impl io::Write for Reservation<'_> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
+        let (range, is_own) = (self.placement.grant.range, self.pid == std::process::id());
+        if is_own {
+            self.writer.attachment.reserved.remove(range.start);
+        }
         if let Some(mut slot) = self.slot.take() {
-            if self.pid == std::process::id() {
-                Appender::of(self.writer).give_up(
-                    &mut slot,
-                    self.placement.grant.range,
-                    Reason::Abandoned,
-                );
+            if is_own {
+                Appender::of(self.writer).give_up(&mut slot, range, Reason::Abandoned);
             } else {
                 // The flag of the parent's slot means nothing here.
                 std::mem::forget(slot);

@@ -71,11 +71,25 @@ impl Commit<'_> {
         Ok(Lsn::new(lsn.get() + 1))
     }
 
-    /// Makes everything durable that is published now.
+    /// Makes each record durable whose append had returned when this was called, in any process.
+    /// Waits for the appends in front of them.
     pub(crate) fn commit_all(self) -> Result<Lsn> {
-        let published = tail_word::published(self.core.words());
-        self.commit_to(published)?;
+        self.commit_to(tail_word::end_of_appended(self.core.words()))?;
         Ok(commit::durable(&self.core.words().commits))
+    }
+
+    /// Makes everything durable that readers see now, and waits for no append.
+    pub(crate) fn commit_published(self) -> Result<()> {
+        self.commit_to(tail_word::published(self.core.words()))
+    }
+
+    /// Makes something durable, so that the stage has room again. Where all that is published is
+    /// durable already, it waits for the append in front of the rest.
+    pub(crate) fn commit_for_room(self, until: Until) -> Result<()> {
+        let words = self.core.words();
+        let (published, durable) = (tail_word::published(words), commit::durable(&words.commits));
+        let next = Lsn::new(durable.get() + 1).min(tail_word::tail(words));
+        self.commit_until(published.max(next), until)
     }
 
     /// Makes everything before `end` durable.
@@ -98,6 +112,7 @@ impl Commit<'_> {
             return Ok(());
         }
         let writer = self.core.writer()?;
+        wait::check_not_for_self(self.core, writer.attachment, end)?;
         words.counts.count_commit();
         let returning = &writer.attachment.returning;
         returning.count_waiting();

@@ -8,7 +8,7 @@ use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::helped;
 use crate::log::ready::{RoomMaker, space, stage};
 use crate::log::state::writer::Writer;
-use crate::shared::tail_word;
+use crate::shared::{commit, tail_word};
 use crate::{Lsn, Result};
 
 impl Commit<'_> {
@@ -48,13 +48,16 @@ impl Commit<'_> {
 
     /// Commits, if half a segment of a staged log is in no group: the other half is for those who
     /// append meanwhile.
+    ///
+    /// Commits what is published: the thread that helps waits for no append.
     pub(crate) fn commit_half_stage(self) -> Result<Option<Lsn>> {
         let words = self.core.words();
         let waiting = tail_word::tail(words).get().saturating_sub(words.commits.grouped().get());
         if self.core.commits.stage.is_none() || waiting < self.core.capacity() / 2 {
             return Ok(None);
         }
-        self.commit_all().map(Some)
+        self.commit_published()?;
+        Ok(Some(commit::durable(&words.commits)))
     }
 }
 

@@ -20,6 +20,8 @@ impl Log {
     /// # Errors
     ///
     /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond the end;
+    /// [`Busy`](crate::ErrorKind::Busy) while the calling thread holds a
+    /// [reservation](Log::reserve) in front of the record: it would wait for itself;
     /// [`Poisoned`](crate::ErrorKind::Poisoned) after a failed write or sync, for every caller in
     /// every process, with the file and the error number of the first failure: nothing is tried
     /// again, because the kernel would report a success that is none;
@@ -35,8 +37,8 @@ impl Log {
     ///
     /// About one write of the device, shared with everybody who commits at the same time: in a
     /// [staged](crate::Fill::Staged) log a direct, synchronous write of whole blocks, in others an
-    /// `fdatasync`. The caller sleeps meanwhile. While a reservation of the calling thread is
-    /// unpublished, records behind it cannot be committed, and waiting for that never ends.
+    /// `fdatasync`. The caller sleeps meanwhile. It waits for each append in front of the record
+    /// that is in progress, in any process.
     pub fn commit(&self, lsn: Lsn) -> Result<()> {
         Commit::of(&self.core).commit(lsn)
     }
@@ -60,11 +62,15 @@ impl Log {
         Commit::of(core).commit_until(Commit::of(core).end_of_commit(lsn)?, wait::after(timeout))
     }
 
-    /// Commits everything published so far; returns the durable end.
+    /// Commits every record whose append had returned, in any thread of any process, when this was
+    /// called; returns the durable end.
     ///
-    /// # Errors, Cost
+    /// Records of other threads may be in front of them whose appends are still in progress:
+    /// it waits for these, as [`commit`](Log::commit) does, and commits them too.
     ///
-    /// As for [`commit`](Log::commit).
+    /// # Errors, Durability, Cost
+    ///
+    /// As for [`commit`](Log::commit) of the newest record.
     pub fn sync(&self) -> Result<Lsn> {
         Commit::of(&self.core).commit_all()
     }
@@ -172,7 +178,8 @@ impl Checkpoint<'_> {
     ///
     /// # Durability
     ///
-    /// When it returns, the mark and everything published before survive a power cut.
+    /// When it returns, the mark and every record whose append had returned before survive a power
+    /// cut.
     ///
     /// # Cost
     ///

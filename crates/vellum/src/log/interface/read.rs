@@ -1,8 +1,9 @@
 //! `Log`: what reads, and between which positions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::log::read::records;
+use crate::log::read::{follow, records};
 use crate::log::repair::read_limit;
 use crate::log::{Backwards, Log, OwnedRecord, Reader};
 use crate::shared::tail_word;
@@ -81,6 +82,37 @@ impl Log {
     /// readers go past that.
     pub fn published(&self) -> Lsn {
         read_limit::ReadLimit::of(&self.core).end
+    }
+
+    /// Waits until every reader sees the record at `lsn`, and everything before it; for `timeout`
+    /// at most, or for ever for `None`.
+    ///
+    /// An `append` that has returned is seen once each append in front of it is done, in any
+    /// process: so a record may not be seen yet, not even by the thread that appended it. Call this
+    /// before a read that must find it. It makes nothing durable.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let log = vellum::Options::events().open(dir.path().join("app.log"))?;
+    /// let lsn = log.append(b"a record")?;
+    /// log.wait_published(lsn, None)?;
+    /// assert_eq!(log.read_at(lsn)?.payload, b"a record");
+    /// # Ok::<(), vellum::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process whose append is in front;
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) for a position beyond the end, also when it was
+    /// truncated away meanwhile; [`Busy`](crate::ErrorKind::Busy) while the calling thread holds a
+    /// [reservation](Log::reserve) in front of it.
+    ///
+    /// # Cost
+    ///
+    /// A look at each slot that was ever used where it is published already; otherwise the caller
+    /// sleeps until it is. A handle for writing pads a dead writer's range meanwhile.
+    pub fn wait_published(&self, lsn: Lsn, timeout: Option<Duration>) -> Result<()> {
+        follow::wait_published(&self.core, lsn, timeout)
     }
 
     /// End of what is reserved.

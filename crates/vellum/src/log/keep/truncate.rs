@@ -38,8 +38,9 @@ use crate::{Error, ErrorKind, Lsn, Result};
 pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let writer = core.writer()?;
     poison::check(core)?;
-    Commit::of(core).commit_all()?;
+    // In this order: all before `from` is published, so it is durable then.
     check(core, from)?;
+    Commit::of(core).commit_published()?;
     // Before the gate and the other locks, as who changes a cursor takes it.
     let _cursors = CursorWriter::of(writer).lock_cursors()?;
     let answer = Presence::of(writer).alone(|| {

@@ -1,16 +1,18 @@
 //! Waiting at the end of the log: how a reader sleeps, and what it waits for.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::Result;
 use crate::log::commit::durable;
-use crate::log::read::reader::Reader;
+use crate::log::read::reader::{Reader, beyond_the_end};
 use crate::log::read::record::Record;
 use crate::log::repair::read_limit::ReadLimit;
+use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, ProcessState};
-use crate::log::state::poison;
+use crate::log::state::{poison, wait};
 use crate::shared::participants::Standing;
 use crate::shared::{event_count, tail_word};
+use crate::{Lsn, Result};
 
 /// How often to ask whether the writer in the way still lives: nobody rings for the dead.
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
@@ -19,6 +21,29 @@ const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for a reader that may not note that it waits.
 const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
+
+/// Waits until readers see the record at `lsn` and everything before it, for `timeout` at most.
+/// A handle that may write pads a dead writer's range meanwhile.
+pub(crate) fn wait_published(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>) -> Result<()> {
+    if core.writer.is_some() {
+        wait::check_not_for_self(core, core.attachment()?, lsn)?;
+    }
+    let until = timeout.and_then(wait::after);
+    let mut reader = Reader::unchecked_at(Arc::clone(core), lsn);
+    while !reader.has_more()? {
+        let core = &reader.core;
+        let tail = tail_word::tail(core.words());
+        if lsn >= tail {
+            return Err(beyond_the_end(core, lsn, tail));
+        }
+        if wait::is_over(until) {
+            return Err(wait::timed_out(core, holds::oldest_append(core)));
+        }
+        reader.wait(until.map(|end| end.saturating_duration_since(Instant::now())));
+        reader.take_up_words();
+    }
+    Ok(())
+}
 
 impl Reader {
     /// The next record, waiting for one at the published end; `None` only after `timeout`, or where

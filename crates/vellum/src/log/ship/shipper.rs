@@ -59,7 +59,8 @@ impl Shipper {
     }
 
     /// End of what may be shipped: what survives a power cut here. In a log that is not
-    /// [staged](crate::Fill::Staged), syncs everything published first.
+    /// [staged](crate::Fill::Staged), commits what readers see first. It waits for no append: a
+    /// record behind one that is in progress is shipped later. [`sync`](Shipper::sync) waits.
     ///
     /// # Errors
     ///
@@ -70,11 +71,25 @@ impl Shipper {
     ///
     /// A read of memory in a staged log; in others an `fdatasync`, if something was appended since.
     pub fn durable(&self) -> Result<Lsn> {
+        self.durable_after(|commit| commit.commit_published())
+    }
+
+    /// As [`durable`](Shipper::durable), but in a log that is not [staged](crate::Fill::Staged) it
+    /// commits each record whose append had returned before, and waits for appends in front.
+    ///
+    /// # Errors, Cost
+    ///
+    /// As for [`durable`](Shipper::durable).
+    pub fn sync(&self) -> Result<Lsn> {
+        self.durable_after(|commit| commit.commit_all().map(drop))
+    }
+
+    fn durable_after(&self, commit: impl FnOnce(Commit<'_>) -> Result<()>) -> Result<Lsn> {
         self.check_mine()?;
         if self.core.commits.stage.is_none() {
-            match Commit::of(&self.core).commit_all() {
+            match commit(Commit::of(&self.core)) {
                 Err(error) if error.kind() == ErrorKind::Poisoned => {}
-                answer => drop(answer.map_err(|error| place::explain(&self.core, error))?),
+                answer => answer.map_err(|error| place::explain(&self.core, error))?,
             }
         }
         self.durable_so_far()

@@ -22,6 +22,7 @@ use crate::error::OsResult;
 use crate::log::state::gate::Gate;
 use crate::log::state::helpers::Helpers;
 use crate::log::state::names::LOCK_NAME;
+use crate::log::state::reserved::Reserved;
 use crate::log::state::returning::Returning;
 use crate::log::state::skipped::Skipped;
 use crate::log::state::watch::CheckInterval;
@@ -67,6 +68,7 @@ pub(crate) struct Attachment {
     /// Files that are kept open for those who read single records.
     pub(crate) kept_files: KeptFiles,
     pub(crate) helpers: Helpers,
+    pub(crate) reserved: Reserved,
     pub(crate) returning: Returning,
     pub(crate) skipped: Skipped,
 }
@@ -239,6 +241,7 @@ impl Attachment {
             segments: Mutex::default(),
             kept_files: KeptFiles::default(),
             helpers: Helpers::default(),
+            reserved: Reserved::default(),
             returning: Returning::default(),
             skipped: Skipped::default(),
         })

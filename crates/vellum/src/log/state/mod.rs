@@ -15,6 +15,7 @@ pub(crate) mod parts;
 pub(crate) mod place;
 pub(crate) mod poison;
 pub(crate) mod positions;
+pub(crate) mod reserved;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub(crate) mod segments;

@@ -5,11 +5,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::log::state::attachment::Attachment;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, HoldKind};
 use crate::shared::lock::Until;
 use crate::shared::tail_word;
-use crate::{Error, ErrorKind, Lsn};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// `timeout` from now on; one beyond the clock's end is none.
 pub(crate) fn after(timeout: Duration) -> Until {
@@ -24,6 +25,17 @@ pub(crate) fn is_over(until: Until) -> bool {
 /// Until when a wait that begins now may last.
 pub(crate) fn deadline(core: &Core) -> Until {
     core.choices.timeout.and_then(after)
+}
+
+/// Refuses to wait until everything before `end` is published, if the calling thread itself holds a
+/// reservation there.
+pub(crate) fn check_not_for_self(core: &Core, own: &Attachment, end: Lsn) -> Result<()> {
+    let Some(start) = own.reserved.by_this_thread_before(end) else { return Ok(()) };
+    let message = format!(
+        "this thread has reserved a record at {start}, and would wait for itself; publish or \
+         abandon it first"
+    );
+    Err(Error::new(ErrorKind::Busy, message).at_path(&core.dir).at_lsn(start))
 }
 
 /// The error of who has waited in vain for everything before `end` to be durable.

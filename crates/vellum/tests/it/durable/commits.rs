@@ -1,6 +1,8 @@
 //! Commits by threads and processes, and what is left of what was not committed.
 
+use std::io::Write as _;
 use std::sync::Barrier;
+use std::time::Duration;
 
 use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
@@ -9,6 +11,9 @@ use crate::support::child::{Child, hear, say};
 use crate::support::{
     Read, assert_holds, assert_sound, memory_scratch, payload, payloads, place, read_all, scratch,
 };
+
+/// Long enough for a commit that waits for no writer.
+const SHORT: Duration = Duration::from_millis(300);
 
 fn append(log: &Log, seed: u64, len: usize) -> Read {
     let bytes = payload(log.layout(), seed, len);
@@ -55,17 +60,65 @@ fn staged_records_are_not_in_the_files_before_they_are_committed() {
 }
 
 #[test]
-fn sync_covers_everything_published_and_says_up_to_where() {
+fn sync_covers_every_record_and_says_up_to_where() {
     for options in kinds() {
         let dir = scratch();
         let log = options.open(place(&dir)).unwrap();
         assert_eq!(log.sync().unwrap(), log.begin(), "nothing to do");
         let (lsn, _) = append(&log, 1, 1000);
-        let published = log.published();
-        let reserved = log.reserve(10).unwrap();
-        assert!(log.sync().unwrap() >= published);
+        let tail = log.tail();
+        assert!(log.sync().unwrap() >= tail);
         assert!(log.durable() > lsn);
+    }
+}
+
+/// A writer that is stopped between reserving and publishing holds back what others see. A record
+/// behind it, whose `append` has returned, is durable when `sync` returns, or `sync` fails.
+#[test]
+fn sync_waits_for_a_writer_in_front_of_a_record_that_was_appended() {
+    for options in kinds() {
+        let dir = scratch();
+        let log = options.timeout(SHORT).open(place(&dir)).unwrap();
+        let (held, stay) = (Barrier::new(2), Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut reserved = log.reserve(10).unwrap();
+                reserved.write_all(b"123456789\n").unwrap();
+                held.wait();
+                stay.wait();
+                reserved.publish().unwrap();
+                held.wait();
+            });
+            held.wait();
+            let (lsn, _) = append(&log, 1, 1000);
+            let (synced, durable) = (log.sync(), log.durable());
+            stay.wait();
+            held.wait();
+            let error = synced.expect_err("a record that was appended is not durable");
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+            assert!(durable <= lsn && log.sync().unwrap() > lsn);
+        });
+    }
+}
+
+/// A thread would wait for itself for ever.
+#[test]
+fn a_thread_cannot_commit_behind_its_own_reservation() {
+    for options in kinds() {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let (before, _) = append(&log, 1, 100);
+        let reserved = log.reserve(10).unwrap();
+        let (lsn, _) = append(&log, 2, 100);
+        log.commit(before).unwrap();
+        for refused in [log.commit(lsn), log.sync().map(drop)] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+            assert_eq!(error.lsn(), Some(reserved.lsn()), "{error}");
+        }
         drop(reserved);
+        log.commit(lsn).unwrap();
+        assert!(log.sync().unwrap() > lsn);
     }
 }
 

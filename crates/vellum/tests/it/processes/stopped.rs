@@ -103,3 +103,40 @@ fn a_process_that_is_killed_while_stopped_is_dead() {
         assert_sound(&log);
     }
 }
+
+/// A record whose append has returned is not seen yet, not even by its own process.
+#[test]
+fn a_record_is_waited_for_until_readers_see_it() {
+    for layout in LAYOUTS {
+        for is_killed in [false, true] {
+            let dir = scratch();
+            let log = small(layout).open(place(&dir)).unwrap();
+            let view = Options::default().read_only(true).open(place(&dir)).unwrap();
+            let path = place(&dir);
+            let mut holder = Child::start("hold a reservation", &[path.to_str().unwrap(), "100"]);
+            holder.expect("holds");
+            let lsn = log.append(b"behind\n").unwrap();
+            for handle in [&log, &view] {
+                assert_eq!(handle.read_at(lsn).unwrap_err().kind(), ErrorKind::OutOfRange);
+                let error =
+                    handle.wait_published(lsn, Some(Duration::from_millis(50))).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::TimedOut);
+                assert!(error.to_string().contains(&holder.pid().to_string()), "{error}");
+                let error = handle.wait_published(log.tail(), None).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::OutOfRange);
+            }
+            if is_killed {
+                holder.kill();
+            } else {
+                holder.tell("publish");
+            }
+            // The one that may not write first: nothing is padded for it.
+            for handle in [&view, &log] {
+                handle.wait_published(lsn, Some(PATIENCE)).unwrap();
+                assert_eq!(handle.read_at(lsn).unwrap().payload, b"behind\n");
+                handle.wait_published(lsn, Some(Duration::ZERO)).unwrap();
+            }
+            assert_eq!(log.stat().unwrap().repairs, u64::from(is_killed));
+        }
+    }
+}

@@ -14,10 +14,17 @@ use crate::{Lsn, Result};
 
 impl Reader {
     pub(crate) fn new(core: Arc<Core>, from: Lsn) -> Result<Reader> {
-        let epoch = identity::live_epoch(&core);
-        let mut reader = Reader::with(Window::new(Arc::clone(&core)), core, epoch);
+        let mut reader = Reader::unchecked_at(core, Lsn::ZERO);
         reader.seek(from)?;
         Ok(reader)
+    }
+
+    /// At `position`, unchecked: for a caller that reads no record there.
+    pub(crate) fn unchecked_at(core: Arc<Core>, position: Lsn) -> Reader {
+        let epoch = identity::live_epoch(&core);
+        let mut reader = Reader::with(Window::new(Arc::clone(&core)), core, epoch);
+        reader.go_to(position);
+        reader
     }
 
     /// For the one record at `lsn`, of files that the log keeps open. `None` where something is
