@@ -104,6 +104,7 @@ fn cases_on_the_device() -> Vec<Case> {
         add(framed, &[CommitRollOver], &[Opener, Attached, Waiting, Committing], fill);
         add(framed, &long, &[Opener, Attached], fill);
         add(framed, &[CommitBehindDead], &[Waiting, Committing], fill);
+        add(framed, &[SyncBehindDead], &[Opener, Attached, Waiting], fill);
         add(framed, &ahead, &[Opener, Attached, Waiting], fill);
         add(framed, &[Truncate, Recover], &[Opener, Waiting], fill);
         add(framed, &[Trim], &[Opener, Attached, Waiting], fill);

@@ -63,6 +63,8 @@ pub enum Operation {
     CommitLong,
     /// A commit behind the batch of a process that died while writing it.
     CommitBehindDead,
+    /// A record and a `sync` behind the reservation of a process that died.
+    SyncBehindDead,
     /// Making segments ahead of need.
     Prepare,
     /// Dropping the newest records.
@@ -227,10 +229,18 @@ impl Operation {
     pub fn commits(self) -> bool {
         use Operation::{
             Commit, CommitBehindDead, CommitByFlush, CommitLong, CommitRollOver, FirstCommit,
+            SyncBehindDead,
         };
-        let all =
-            [Commit, CommitByFlush, FirstCommit, CommitRollOver, CommitLong, CommitBehindDead];
-        all.contains(&self)
+        matches!(
+            self,
+            Commit
+                | CommitByFlush
+                | FirstCommit
+                | CommitRollOver
+                | CommitLong
+                | CommitBehindDead
+                | SyncBehindDead
+        )
     }
 
     /// Whether the victim's record from before it is durable when it begins.
@@ -307,6 +317,7 @@ impl Operation {
             | Operation::CommitByFlush
             | Operation::FirstCommit
             | Operation::CommitBehindDead
+            | Operation::SyncBehindDead
             | Operation::Rotate
             | Operation::Tell
             | Operation::ForkedAppend => vec![Payload::new('v', 1, 100)],
@@ -325,9 +336,10 @@ impl Operation {
     /// What another process reserves, and leaves by its death, before the victim starts.
     pub fn hole_len(self) -> Option<usize> {
         match self {
-            Operation::RepairAtEnd | Operation::RepairInside | Operation::RepairByReader => {
-                Some(300)
-            }
+            Operation::RepairAtEnd
+            | Operation::RepairInside
+            | Operation::RepairByReader
+            | Operation::SyncBehindDead => Some(300),
             Operation::RepairLong => Some(10_000),
             _ => None,
         }

@@ -279,6 +279,7 @@ fn operate(case: &Case, log: &Log, records: &[Vec<u8>], page: &SharedPage) -> ve
         Operation::SetCheckpoint => finish(log.checkpoint().set(trim_to), page),
         operation if operation.drops() => finish(drop_one(log, &records[0]), page),
         Operation::Prepare => finish(log.prepare(Operation::PREPARED), page),
+        Operation::SyncBehindDead => finish(log.append(&records[0]).and_then(|_| log.sync()), page),
         operation if operation.commits() => finish(log.append_durable(&records[0]), page),
         Operation::RepairByReader => {
             while reader.follow(Some(Duration::ZERO))?.is_some() {}

@@ -15,6 +15,9 @@ const CROWD: &str = "--segment-bytes 65536 --trim-every 40 --threads 3 --process
 /// Framed logs of two processes.
 const PAIR: &str = "--segment-bytes 65536 --threads 2 --processes 2";
 
+/// Writers that sync behind one that is between reserving and publishing.
+const HELD: &str = "--segment-bytes 65536 --threads 3 --processes 2 --sync";
+
 /// Groups so long that the segments behind the first get blocks and no zeros.
 const LONG_RECORDS: &str = "--segment-bytes 2097152 --processes 2 --bytes 500000-1500000";
 
@@ -82,6 +85,7 @@ fn sample() -> Vec<Campaign> {
         ),
         campaign(format!("--records 16 {LONG_RECORDS}"), "--points 8 --at-least 4 --fs ext4,xfs"),
         campaign(format!("--records 200 {PAIR} --follow"), "--points 15 --at-least 7"),
+        campaign(format!("--records 120 {HELD}"), "--points 20 --at-least 10"),
         campaign(format!("--records 200 {PAIR} --batch 3 --envelope"), "--points 15 --at-least 7"),
         campaign(
             format!("--records 200 {TEXT} --bytes 20-900 --commit 3 --follow"),
@@ -109,6 +113,9 @@ fn long() -> Vec<Campaign> {
         campaign(format!("--records 2000 {CROWD} --fill mapped --cursor"), "--nested"),
         campaign(format!("--records 2000 --commit 5 --retain-files 9 {TEXT}"), "--prefix --nested"),
         campaign(format!("--records 2000 --follow {CROWD}"), "--nested"),
+        campaign(format!("--records 600 {HELD}"), "--nested"),
+        campaign(format!("--records 600 {HELD} --fill mapped"), "--nested"),
+        campaign(format!("--records 600 {TEXT} --bytes 20-900 --threads 3 --sync"), "--nested"),
     ]
 }
 

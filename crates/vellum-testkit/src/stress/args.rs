@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with_all = [
         "records", "threads", "processes", "bytes", "commit", "batch", "trim_every",
         "checkpoint_every", "prepare_every", "commit_path", "cursor", "seed", "layout", "segment_bytes", "preallocate",
-        "fill", "envelope", "rotate_bytes", "retain_files", "compress", "follow",
+        "fill", "envelope", "rotate_bytes", "retain_files", "compress", "follow", "sync",
     ])]
     pub(super) check: bool,
     /// With --check, of a text log after a power cut: accept lines that are there in part, or not
@@ -100,6 +100,10 @@ pub(super) struct Args {
     /// when its writer has committed it
     #[arg(long)]
     pub(super) follow: bool,
+    /// Commit with `sync` instead of by position. The first thread of each process stays between
+    /// reserving a record and publishing it until the others have begun to sync
+    #[arg(long, conflicts_with_all = ["follow", "batch"])]
+    pub(super) sync: bool,
     /// How commit groups get to the device, as fdatasync/4096/2: the write, the block, the lanes;
     /// of several, separated by commas, the processes take turns
     #[arg(long, value_name = "PATH", value_delimiter = ',')]

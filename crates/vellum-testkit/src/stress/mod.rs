@@ -16,6 +16,7 @@ mod check;
 pub mod cli;
 mod files;
 mod follower;
+mod held;
 mod numbers;
 mod open;
 mod payload;

@@ -10,6 +10,7 @@ use vellum::{CursorHold, Log, Lsn};
 use super::args::{Args, CommitEvery};
 use super::cli::failure;
 use super::follower;
+use super::held::Syncs;
 use super::payload::Name;
 use super::reports::Reports;
 use super::retention::Retention;
@@ -39,11 +40,15 @@ pub(super) fn run(log: &Log, args: &Args, process: u32, next: &[u64]) -> Result<
 
 /// Runs the writers of process `process` to their end.
 fn append_all(log: &Log, args: &Args, process: u32, next: &[u64], reports: &Reports) {
+    let syncs = Syncs::default();
     thread::scope(|scope| {
         let threads = args.threads as usize;
-        for first in next.iter().skip(process as usize * threads).take(threads) {
+        for (thread, first) in
+            next.iter().skip(process as usize * threads).take(threads).enumerate()
+        {
+            let (syncs, holds) = (args.sync.then_some(&syncs), thread == 0);
             scope.spawn(move || {
-                let mut writer = Writer::new(log, args, reports, *first);
+                let mut writer = Writer { syncs, holds, ..Writer::new(log, args, reports, *first) };
                 if let Err(error) = writer.append_all() {
                     reports.fail(error);
                 }
@@ -71,6 +76,10 @@ struct Writer<'a> {
     /// What was settled when it trimmed last.
     trim_next: Lsn,
     retention: Option<Retention>,
+    /// Where it commits with `sync`.
+    syncs: Option<&'a Syncs>,
+    /// Whether it holds what it has reserved until the others sync.
+    holds: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -91,6 +100,8 @@ impl<'a> Writer<'a> {
             settled,
             trim_next,
             retention,
+            syncs: None,
+            holds: false,
         }
     }
 
@@ -130,11 +141,11 @@ impl<'a> Writer<'a> {
     fn append_batch(&mut self) -> Result<()> {
         let appended = match &self.batch[..] {
             [] => return Ok(()),
-            [(_, record)] => self.log.append(record),
+            [(_, record)] => self.append_one(record),
             records => {
                 let mut batch = self.log.batch();
                 let pushed = records.iter().try_for_each(|(_, record)| batch.push(record));
-                pushed.and_then(|()| batch.append())
+                pushed.and_then(|()| batch.append()).map_err(failure)
             }
         };
         let number = self.batch[0].0;
@@ -147,10 +158,20 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    fn append_one(&self, record: &[u8]) -> Result<Lsn> {
+        match self.syncs.filter(|_| self.holds) {
+            Some(syncs) => syncs.append_held(self.log, record, u64::from(self.args.threads) - 1),
+            None => self.log.append(record).map_err(failure),
+        }
+    }
+
     fn commit(&mut self) -> Result<()> {
         self.append_batch()?;
         let Some(last) = self.pending.last() else { return Ok(()) };
-        let committed = self.log.commit(self.newest);
+        let committed = match self.syncs {
+            Some(syncs) => syncs.sync(self.log).map(drop),
+            None => self.log.commit(self.newest),
+        };
         committed.map_err(|error| anyhow!("record {last} was not committed: {error}"))?;
         self.settled = self.newest;
         if !self.args.follow {

@@ -56,6 +56,8 @@ pub(super) struct Plan {
     /// The group whose first write fails.
     failing: Option<u64>,
     lack: Option<(usize, Lack)>,
+    /// Whether processes commit all that was appended, and not their own records.
+    pub(super) syncs: bool,
 }
 
 impl World {
@@ -164,7 +166,7 @@ fn look(plan: Plan, death_count: usize, extent: Extent) {
 }
 
 const fn plan(lanes: usize, appends: &'static [&'static [u64]]) -> Plan {
-    Plan { lanes, appends, appended: appends.len(), failing: None, lack: None }
+    Plan { lanes, appends, appended: appends.len(), failing: None, lack: None, syncs: false }
 }
 
 /// Both records are there; or the second is appended while the first is on its way.
@@ -181,6 +183,16 @@ fn commits_of_two_need_no_timeout() {
 fn commits_of_two_survive_any_two_deaths() {
     for lanes in [1, 2] {
         look(plan(lanes, &[&[3], &[2]]), 2, Extent::All);
+    }
+}
+
+/// While one process syncs, the other is between any two steps of its append, or dead.
+#[test]
+fn what_was_appended_before_a_sync_is_on_the_device_after_it() {
+    for lanes in [1, 2] {
+        let plan = Plan { appended: 0, syncs: true, ..plan(lanes, &[&[3], &[2]]) };
+        look(plan, 0, Extent::Random(20_000));
+        look(plan, 1, Extent::Random(20_000));
     }
 }
 

@@ -32,9 +32,13 @@ impl World {
                 true => self.end_of_first(plan.appends),
                 false => self.append(tag, *len),
             };
-            if self.commit_to(end, tag).is_err() {
+            // As `log::commit::group::commit_all`.
+            let all = || tail_word::end_of_appended(&self.words);
+            let target = if plan.syncs { all() } else { end };
+            if self.commit_to(target, tag).is_err() {
                 return;
             }
+            self.check_device(BEGIN, end.get());
         }
     }
 
