@@ -6,6 +6,7 @@ mod compression;
 mod follow;
 mod gaps;
 mod link;
+mod lost;
 mod many;
 mod names;
 mod nuls;

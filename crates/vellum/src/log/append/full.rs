@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_line_that_was_padded_over_is_written_again() {
-        let padded = text::marker(60, "their writer died");
+        let padded = text::marker(Some(60), 60, "their writer died");
         assert_eq!(lines_after_one_more(std::str::from_utf8(&padded).unwrap()), 1);
     }
 

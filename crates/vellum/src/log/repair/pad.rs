@@ -22,8 +22,8 @@ use crate::shared::participants::{self, CachedLiveness, Owner};
 use crate::shared::tail_word::{self, Range};
 use crate::{Error, ErrorKind, Lsn, Result, sys};
 
-/// Markers are written this much at a time.
-const MARKER_LEN_MAX: u64 = 1 << 20;
+/// Markers are written this much at a time: whole lines of them.
+const MARKER_LEN_MAX: u64 = 16 * text::LINE_LEN_MAX as u64;
 
 /// Why space was reserved and not used.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub(crate) fn write_to(
     open: impl Fn(Lsn) -> Result<Arc<Segment>>,
 ) -> Result<()> {
     let (end, skips) = (range.end(), is_skipped(core, range));
-    let mut lsn = range.start;
+    let (mut lsn, mut is_told) = (range.start, false);
     while lsn < end {
         let segment = open(core.segment_of(lsn))?;
         let segment_end = core.segment_end(lsn);
@@ -66,7 +66,14 @@ pub(crate) fn write_to(
         } else if skips && lsn == range.start {
             cut_off(&segment, lsn)?;
         } else {
-            write_marker(&segment, lsn, limit, reason)?;
+            let lost = (!is_told).then_some(end.get() - lsn.get());
+            write_marker(
+                &segment,
+                Range { start: lsn, len: limit.get() - lsn.get() },
+                lost,
+                reason,
+            )?;
+            is_told = true;
         }
         lsn = limit;
     }
@@ -84,10 +91,17 @@ pub(crate) fn cut_off(segment: &Segment, lsn: Lsn) -> Result<()> {
     sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
 }
 
-fn write_marker(segment: &Segment, mut lsn: Lsn, limit: Lsn, reason: Reason) -> Result<()> {
-    while lsn < limit {
-        let len = (limit.get() - lsn.get()).min(MARKER_LEN_MAX);
-        let marker = text::marker(len as usize, reason.words());
+/// A marker over `range`, in one segment. It tells of `lost` bytes, if those are not told yet.
+fn write_marker(
+    segment: &Segment,
+    range: Range,
+    mut lost: Option<u64>,
+    reason: Reason,
+) -> Result<()> {
+    let mut lsn = range.start;
+    while lsn < range.end() {
+        let len = (range.end().get() - lsn.get()).min(MARKER_LEN_MAX);
+        let marker = text::marker(lost.take(), len as usize, reason.words());
         segment.write(&marker, segment.offset_of(lsn))?;
         lsn = Lsn::new(lsn.get() + len);
     }
@@ -231,4 +245,29 @@ fn check_range(core: &Core, range: Range) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::append::Append;
+    use crate::log::open::enter;
+    use crate::{Options, Tuning};
+
+    #[test]
+    fn who_pads_again_writes_the_same_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let tuning = Tuning::new().segment_capacity_bytes(1 << 20);
+        let log = enter::open(&dir.path().join("log"), &Options::text().tuning(tuning)).unwrap();
+        let at = Append::of(&log).append_parts(&[&[b'x'; 100]]).unwrap();
+        let range = Range { start: Lsn::new(at.get() + 100), len: 174_635 };
+        let path = log.segment_path(at);
+        write(&log, range, Reason::Died).unwrap();
+        let once = std::fs::read(&path).unwrap();
+        assert_eq!(once.len(), 100 + 174_635);
+        // Of the first repairer only some pages are there.
+        std::fs::write(&path, [&once[..4096], &[0; 90_000], &once[94_096..]].concat()).unwrap();
+        write(&log, range, Reason::Died).unwrap();
+        assert!(std::fs::read(&path).unwrap() == once);
+    }
 }
