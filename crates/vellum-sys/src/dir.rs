@@ -23,7 +23,7 @@ use crate::descriptor::above_standard;
 use crate::device::Device;
 use crate::file::{self, Status, identity, read_up_to_at, retry, status, without_access_time};
 use crate::filesystem::Filesystem;
-use crate::sync::sync_names;
+use crate::sync::{check_in_service, sync_names};
 
 /// The error of opening anything but a regular file where a regular file is expected.
 pub const NOT_REGULAR: Errno = Errno::LOOP;
@@ -409,11 +409,8 @@ impl Dir {
 
     /// Waits until its own name survives a power cut; `parent` is from
     /// [`open_parent`](Dir::open_parent).
-    pub fn sync_own_name(parent: Option<&OwnedFd>) -> io::Result<()> {
-        match parent.map_or(Ok(()), sync_names) {
-            Err(Errno::ROFS) => Ok(()),
-            answer => answer,
-        }
+    pub fn sync_own_name(&self, parent: Option<&OwnedFd>) -> io::Result<()> {
+        self.names_to_sync()?.sync_own(parent)
     }
 
     /// Whether this process may see to that.
@@ -436,8 +433,17 @@ pub struct NamesToSync<'a>(Handle<'a>);
 
 impl NamesToSync<'_> {
     /// Waits until they survive a power cut.
-    pub fn sync(self) -> io::Result<()> {
-        sync_names(self.0)
+    pub fn sync(&self) -> io::Result<()> {
+        sync_names(&self.0)
+    }
+
+    /// As [`sync_own_name`](Dir::sync_own_name). A mount may be read-only above this directory, and
+    /// changes no name there. A filesystem that has stopped has stopped here too.
+    pub fn sync_own(&self, parent: Option<&OwnedFd>) -> io::Result<()> {
+        match parent.map_or(Ok(()), sync_names) {
+            Err(Errno::ROFS) => check_in_service(&self.0),
+            answer => answer,
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use rustix::io::{self, Errno};
 use crate::file::retry;
 use crate::filesystem::Filesystem;
 
+/// An attribute that no file has.
+const NO_ATTRIBUTE: &str = "user.vellum.none";
+
 /// Waits until the bytes of a file, its length and its blocks survive a power cut.
 pub fn sync(fd: impl AsFd) -> io::Result<()> {
     retry(|| fs::fsync(&fd))?;
@@ -39,23 +42,28 @@ pub fn sync_data_on(filesystem: Filesystem, fd: impl AsFd) -> io::Result<()> {
     check_in_service_on(filesystem, fd)
 }
 
-fn check_in_service(fd: impl AsFd) -> io::Result<()> {
+pub(crate) fn check_in_service(fd: impl AsFd) -> io::Result<()> {
     Filesystem::of(&fd).map_or(Ok(()), |filesystem| check_in_service_on(filesystem, fd))
 }
 
 /// Fails where the filesystem of a file has stopped. To be asked after a write that was to survive
 /// a power cut, and that has succeeded.
 pub fn check_in_service_on(filesystem: Filesystem, fd: impl AsFd) -> io::Result<()> {
-    use Filesystem::{Fuse, Network, Tmpfs};
+    use Filesystem::{Fuse, Network, Overlay, Tmpfs};
     // A server may answer so to a question that it does not know.
     if matches!(filesystem, Fuse | Network(_) | Tmpfs) {
         return Ok(());
     }
-    // An attribute that no file has: an overlay asks the filesystem below.
-    believe_storage(retry(|| fs::fgetxattr_query(&fd, "user.vellum.none")))?;
+    // An overlay asks the filesystem below.
+    believe_storage(retry(|| fs::fgetxattr_query(&fd, NO_ATTRIBUTE)))?;
     // An ext4 whose journal was aborted can still be read, but takes no write, not even of no
-    // bytes.
-    believe_storage(retry(|| io::pwrite(&fd, &[], 0)))
+    // bytes. A descriptor for reading, or of a directory, takes none anyway (EBADF), and an overlay
+    // does not pass it on: there an attribute that is not there is removed, which changes nothing.
+    match retry(|| io::pwrite(&fd, &[], 0)) {
+        Ok(_) if filesystem != Overlay => Ok(()),
+        Ok(_) | Err(Errno::BADF) => believe_storage(retry(|| fs::fremovexattr(&fd, NO_ATTRIBUTE))),
+        answer => believe_storage(answer),
+    }
 }
 
 /// Only what tells of the storage; any other error is about the question.

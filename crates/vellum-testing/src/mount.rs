@@ -77,9 +77,19 @@ impl Mount {
         Mount::overlay_over(test, |_| ())
     }
 
+    /// An overlay over this filesystem.
+    pub fn overlaid(&self, test: &str) -> Option<Mount> {
+        Mount::overlay_at(test, Some(&self.at), |_| ())
+    }
+
     /// An overlay whose lower layer `fill` has put files into.
     pub fn overlay_over(test: &str, fill: impl FnOnce(&Path)) -> Option<Mount> {
+        Mount::overlay_at(test, None, fill)
+    }
+
+    fn overlay_at(test: &str, place: Option<&Path>, fill: impl FnOnce(&Path)) -> Option<Mount> {
         Mount::new(test, |dir, at| {
+            let dir = place.unwrap_or(dir);
             let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
                 let path = dir.join(name);
                 std::fs::create_dir(&path).unwrap();
@@ -119,6 +129,11 @@ impl Mount {
         // SAFETY: the call reads a `u32`, which is `flags`.
         let done = unsafe { libc::ioctl(root.as_raw_fd(), GOING_DOWN as _, &raw const flags) };
         assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    /// Has an ext4 abort its journal, as after an error of the device.
+    pub fn abort_journal(&self) {
+        run("mount", &["-o", "remount,abort", text(&self.at)]).unwrap();
     }
 
     /// Has the filesystem of a loop device stop at once, as in a power cut, and mounts it again.

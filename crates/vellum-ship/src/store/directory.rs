@@ -95,7 +95,7 @@ impl Directory {
             Err(Some(Errno::EXIST)) => Ok(()),
             Err(errno) => Err(not_opened(root, errno.unwrap_or(Errno::IO))),
             Ok(()) => Dir::open(root)
-                .and_then(|dir| Dir::sync_own_name(dir.open_parent()?.as_ref()))
+                .and_then(|dir| dir.sync_own_name(dir.open_parent()?.as_ref()))
                 .map_err(|errno| not_opened(root, errno)),
         }
     }
@@ -187,7 +187,7 @@ impl Directory {
                 dirs.iter().try_for_each(|dir| dir.sync().at(dir.path()))?;
                 let root = &dirs[dirs.len() - 1];
                 let parent = root.open_parent().at(root.path())?;
-                Dir::sync_own_name(parent.as_ref()).at(root.path())?;
+                root.sync_own_name(parent.as_ref()).at(root.path())?;
                 Ok(PutOutcome::Exists)
             }
             answer => {

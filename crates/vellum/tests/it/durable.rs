@@ -22,6 +22,7 @@ mod refusals;
 mod seals;
 mod space;
 mod stage;
+mod stopped;
 mod times;
 mod trigger;
 mod truncation;

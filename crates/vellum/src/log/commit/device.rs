@@ -165,7 +165,7 @@ impl GroupFiles<'_> {
         // The directory has to be opened for that where a daemon has closed it.
         let dir = self.core.dir.names_to_sync().map_err(own)?;
         match &names.log {
-            Some(log) => log.sync(dir),
+            Some(log) => log.sync(&dir),
             None => dir.sync(),
         }
         .map_err(failed)?;
@@ -375,11 +375,11 @@ impl LogItself {
         Ok(LogItself { geometry, control, parent })
     }
 
-    fn sync(&self, dir: NamesToSync<'_>) -> io::Result<()> {
+    fn sync(&self, dir: &NamesToSync<'_>) -> io::Result<()> {
         sys::sync::sync(&self.geometry)?;
         sys::sync::sync(&self.control)?;
         dir.sync()?;
-        Dir::sync_own_name(self.parent.as_ref())
+        dir.sync_own(self.parent.as_ref())
     }
 }
 

@@ -241,7 +241,7 @@ fn header_error(fault: HeaderFault, path: &Path) -> Error {
 pub(crate) fn sync_log_names(dir: &Dir) -> Result<()> {
     sync_names(dir)?;
     let what = "sync the name of the log's directory";
-    Dir::sync_own_name(dir.open_parent().or_os(what, dir)?.as_ref()).or_unsynced(what, dir)
+    dir.sync_own_name(dir.open_parent().or_os(what, dir)?.as_ref()).or_unsynced(what, dir)
 }
 
 /// The id of the boot that the kernel is in now, or zeros where it does not tell.

@@ -1,13 +1,8 @@
 //! A sync that fails beside the commits: the kernel tells one caller, and the device may have lost
 //! what others were about to be promised.
 
-use std::fs::File;
-
 use libc::{EIO, ENOSPC, EPERM, EROFS};
-use rustix::io::Errno;
 use vellum::{ErrorKind, Log, Lsn, Options};
-use vellum_sys::filesystem::Filesystem;
-use vellum_sys::sync::check_in_service_on;
 use vellum_testing::kernel::{where_empty_writes_fail, where_it_fails};
 
 use super::staged;
@@ -178,18 +173,8 @@ fn a_question_that_is_refused_says_nothing_of_a_sync() {
     let dir = scratch();
     let log = Options::mapped_text().open(place(&dir)).unwrap();
     where_empty_writes_fail(EPERM, || log.append_durable(b"a line").unwrap());
-    where_it_fails(libc::SYS_fgetxattr, EPERM, || log.append_durable(b"a line").unwrap());
-}
-
-#[test]
-fn a_filesystem_that_has_stopped_says_so_when_asked() {
-    let test = "a_filesystem_that_has_stopped_says_so_when_asked";
-    for disk in [Mount::ext4(test, 60), Mount::xfs(test)].into_iter().flatten() {
-        let directory = File::open(disk.path()).unwrap();
-        let filesystem = Filesystem::of(&directory).unwrap();
-        let ask = || check_in_service_on(filesystem, &directory);
-        assert_eq!(ask(), Ok(()));
-        disk.shut_down();
-        assert_eq!(ask(), Err(Errno::IO), "{filesystem:?}");
+    for call in [libc::SYS_fgetxattr, libc::SYS_fremovexattr] {
+        let log = Options::mapped_text().open(dir.path().join(call.to_string())).unwrap();
+        where_it_fails(call, EPERM, || log.append_durable(b"a line").unwrap());
     }
 }
