@@ -33,8 +33,17 @@ pub(crate) struct Identity {
     /// What the application says that its records are, or 0.
     pub(crate) tag: u64,
     pub(crate) recovery: Option<Recovery>,
+    pub(crate) cut: CutCheckpoint,
     /// Oldest first: both epochs and positions grow.
     rewinds: Vec<Rewind>,
+}
+
+/// The checkpoint of a log that is truncated, whose commit record may be cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CutCheckpoint {
+    /// Where the log is cut. A commit record from there on tells a newer checkpoint.
+    pub(crate) at: Lsn,
+    pub(crate) checkpoint: Lsn,
 }
 
 /// From an epoch on, positions from `lsn` on may hold something else.
@@ -74,12 +83,19 @@ pub(crate) enum Meaning {
 impl Identity {
     /// Of a new log.
     pub(crate) fn new(id: LogId, tag: u64) -> Identity {
-        Identity { number: 1, id, epoch: 1, tag, recovery: None, rewinds: Vec::new() }
+        let (recovery, cut) = (None, CutCheckpoint::default());
+        Identity { number: 1, id, epoch: 1, tag, recovery, cut, rewinds: Vec::new() }
     }
 
     /// The newer of two copies.
     pub(crate) fn newer(self, other: Identity) -> Identity {
         if other.number > self.number { other } else { self }
+    }
+
+    /// Notes the checkpoint of a log that is about to be truncated.
+    pub(crate) fn note_checkpoint(&mut self, cut: CutCheckpoint) {
+        self.cut = cut;
+        self.number += 1;
     }
 
     /// Begins the epoch `step` after this one, in which positions from `lsn` on may be given out
@@ -155,7 +171,8 @@ struct Block {
     tag: U64,
     recovery: RecoveryBlock,
     rewinds: [RewindBlock; REWINDS_MAX],
-    rest: [u8; 16],
+    cut_at: U64,
+    cut_checkpoint: U64,
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -228,6 +245,10 @@ impl Block {
             epoch: self.epoch.get(),
             tag: self.tag.get(),
             recovery: self.recovery.to_recovery(),
+            cut: CutCheckpoint {
+                at: Lsn::new(self.cut_at.get()),
+                checkpoint: Lsn::new(self.cut_checkpoint.get()),
+            },
             rewinds: rewinds.map(rewind).collect(),
         }
     }
@@ -281,7 +302,8 @@ impl Identity {
             tag: U64::new(self.tag),
             recovery: self.recovery.map_or_else(RecoveryBlock::new_zeroed, RecoveryBlock::of),
             rewinds,
-            rest: [0; 16],
+            cut_at: U64::new(self.cut.at.get()),
+            cut_checkpoint: U64::new(self.cut.checkpoint.get()),
         };
         block.check = U32::new(checksum::crc32c(block.as_bytes()));
         zerocopy::transmute!(block)

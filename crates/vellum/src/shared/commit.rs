@@ -250,7 +250,7 @@ impl<'a> CommitLock<'a> {
     /// End of the newest commit record, which may lie behind what is published, or in a group
     /// already.
     pub(crate) fn record_end(&self) -> Lsn {
-        Lsn::new(self.words.ends.record_end.load(Ordering::Acquire))
+        self.words.record_end()
     }
 
     /// Whether a commit record that ends at `record_end` is in no group yet.

@@ -37,6 +37,11 @@ impl CommitWords {
         Lsn::new(self.ends.checkpoint.swap(lsn.get(), Ordering::AcqRel))
     }
 
+    /// End of the newest commit record of this opening of the log, or zero.
+    pub(crate) fn record_end(&self) -> Lsn {
+        Lsn::new(self.ends.record_end.load(Ordering::Acquire))
+    }
+
     /// Puts the mark `old` back, unless somebody has stored another one than `new` since.
     pub(crate) fn take_back_checkpoint(&self, new: Lsn, old: Lsn) {
         let (new, old) = (new.get(), old.get());

@@ -17,6 +17,7 @@ fn rewound(rewinds: &[(u64, u64)]) -> Identity {
 #[test]
 fn a_block_comes_back_as_it_was_written_and_a_damaged_one_not_at_all() {
     let mut identity = rewound(&[(100, 1), (200, 1 << 40)]);
+    identity.note_checkpoint(CutCheckpoint { at: Lsn::new(8), checkpoint: Lsn::new(7) });
     for recovery in [
         None,
         Some(Recovery {

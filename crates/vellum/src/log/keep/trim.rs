@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::log::commit::Commit;
+use crate::log::commit::{Commit, Leader};
 use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::reader::not_a_start;
@@ -43,6 +43,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         // What is on its way to a file must arrive before the file goes.
         Commit::of(core).commit_to(before)?;
     }
+    Leader::of(writer).carry_checkpoint(before)?;
     // Before the lock, which writers need.
     let holding = CursorFile::of(core).sync_holding_cursors()?;
     let held = writer.lock_prepare()?;

@@ -79,7 +79,9 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
         end_at(TailWord::new(from, 0));
         identity::rewind(core, from)
     };
-    let wiped = note(from.get())
+    // First of all: it means nothing as long as the newest commit record is there.
+    let wiped = identity::keep_checkpoint(core, from)
+        .and_then(|()| note(from.get()))
         .and_then(|()| begin_next_epoch())
         .and_then(|()| zero_tail::write(&core.dir, &core.geometry, from, is_half_done));
     let wiped = poison::heed_sync(core, wiped);

@@ -38,7 +38,7 @@ use crate::log::state::core::{Core, Participation, core_with};
 use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
-use crate::log::state::positions::{Access, Evidence, Loss, epoch_of};
+use crate::log::state::positions::{Access, Evidence, Loss};
 use crate::log::state::watch::Watch;
 use crate::log::state::{named, poison, rewrite};
 use crate::options::policy::PolicyUpdate;
@@ -304,8 +304,7 @@ fn take_up_again(
     // What was noted later than the header of the control file, if the file is there.
     let noted = stored_geometry(dir).unwrap_or(Geometry { has_commits: true, ..core.geometry });
     let geometry = Geometry { boot_id: this_boot()?, ..noted };
-    let epoch = epoch_of(identity.identity.as_ref());
-    let evidence = Evidence { loss: Loss::Power, epoch, reserved: &reserved };
+    let evidence = Evidence::new(Loss::Power, identity.identity.as_ref(), &reserved);
     let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
     if lost.is_poisoned {
         // After a failed sync. What a staged log has committed had been written directly.

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::identity::{
-    Copy, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET, Identity, Meaning,
+    Copy, CutCheckpoint, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET, Identity, Meaning,
 };
 use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
@@ -253,8 +253,22 @@ pub(crate) fn position(core: &Core, epoch: u64, lsn: Lsn) -> Result<Position> {
 /// Begins the next epoch, in which positions from `lsn` on are given out again, durably. The
 /// caller is alone in the log.
 pub(crate) fn rewind(core: &Core, lsn: Lsn) -> Result<()> {
+    change(core, |identity| identity.rewind(lsn, 1))
+}
+
+/// Notes the checkpoint of a log that is about to be cut at `at`, durably: the only commit record
+/// that carries it may be cut off. The caller is alone in the log.
+pub(crate) fn keep_checkpoint(core: &Core, at: Lsn) -> Result<()> {
+    let checkpoint = core.words().commits.checkpoint().min(at);
+    if checkpoint == Lsn::ZERO {
+        return Ok(());
+    }
+    change(core, |identity| identity.note_checkpoint(CutCheckpoint { at, checkpoint }))
+}
+
+fn change(core: &Core, change: impl FnOnce(&mut Identity)) -> Result<()> {
     let Some(mut identity) = current(core) else { return Ok(()) };
-    identity.rewind(lsn, 1);
+    change(&mut identity);
     store_first(&core.dir, &core.geometry, &identity)?;
     if let Some(words) = core.region.identity_words() {
         let bytes = identity.to_bytes();

@@ -1,7 +1,7 @@
 //! Where a log begins and ends, as it is found out from its segments.
 
 use crate::format::control::Geometry;
-use crate::format::identity::Identity;
+use crate::format::identity::{CutCheckpoint, Identity};
 use crate::shared::tail_word::Range;
 use crate::shared::words::Words;
 use crate::{Fill, Lsn};
@@ -57,19 +57,27 @@ pub(crate) struct Evidence<'a> {
     pub(crate) loss: Loss,
     /// The log's newest epoch, or 0 where it has none. No other's stage is believed.
     pub(crate) epoch: u64,
+    /// The checkpoint of before the last truncation.
+    pub(crate) cut: CutCheckpoint,
     /// What the dead had reserved, by words that agree with the files.
     pub(crate) reserved: &'a [Range],
 }
 
-impl Evidence<'_> {
+impl<'a> Evidence<'a> {
+    pub(crate) fn new(
+        loss: Loss,
+        identity: Option<&Identity>,
+        reserved: &'a [Range],
+    ) -> Evidence<'a> {
+        let epoch = identity.map_or(0, |identity| identity.epoch);
+        let cut = identity.map_or_else(CutCheckpoint::default, |identity| identity.cut);
+        Evidence { loss, epoch, cut, reserved }
+    }
+
     /// Where there are no words.
     pub(crate) fn without_words(loss: Loss, identity: Option<&Identity>) -> Evidence<'static> {
-        Evidence { loss, epoch: epoch_of(identity), reserved: &[] }
+        Evidence::new(loss, identity, &[])
     }
-}
-
-pub(crate) fn epoch_of(identity: Option<&Identity>) -> u64 {
-    identity.map_or(0, |identity| identity.epoch)
 }
 
 /// What has happened to the log, and so what damage may be put down to.

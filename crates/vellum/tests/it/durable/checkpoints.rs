@@ -49,6 +49,71 @@ fn a_checkpoint_whose_record_a_power_cut_has_taken_is_the_one_before() {
     }
 }
 
+/// Truncating drops the commit record that carries the checkpoint, and not the checkpoint.
+#[test]
+fn a_checkpoint_survives_that_its_commit_record_is_truncated() {
+    for options in kinds().into_iter().take(3) {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let lsns: Vec<_> = (0..10).map(|_| log.append(&[5; 600]).unwrap()).collect();
+        log.checkpoint().set(lsns[1]).unwrap();
+        log.checkpoint().set(lsns[3]).unwrap();
+        let after_cut = |from| {
+            log.truncate(from).unwrap();
+            let copy = after_power_cut(&place(&dir));
+            let recovered = Options::default().open(place(&copy)).unwrap();
+            let found = (recovered.checkpoint().lsn(), log.checkpoint().lsn());
+            // It is opened once more, in one boot more.
+            let again = after_power_cut(&place(&copy));
+            let again = Options::default().open(place(&again)).unwrap();
+            assert_eq!(again.checkpoint().lsn(), found.0);
+            found
+        };
+        assert_eq!(after_cut(lsns[6]), (lsns[3], lsns[3]));
+        // What was cut off is marked no longer.
+        assert_eq!(after_cut(lsns[2]), (lsns[2], lsns[2]));
+        let next = log.append(&[5; 600]).unwrap();
+        log.checkpoint().set(next).unwrap();
+        let copy = after_power_cut(&place(&dir));
+        let recovered = Options::default().open(place(&copy)).unwrap();
+        assert_eq!(recovered.checkpoint().lsn(), next, "a newer one counts");
+    }
+}
+
+/// A trim may remove every segment with a commit record, and not the checkpoint.
+#[test]
+fn a_checkpoint_survives_that_its_commit_record_is_trimmed() {
+    for options in kinds().into_iter().take(3) {
+        let dir = scratch();
+        let log = options.open(place(&dir)).unwrap();
+        let first = log.append(&[5; 600]).unwrap();
+        log.checkpoint().set(first).unwrap();
+        let lsns: Vec<_> = (0..100).map(|_| log.append(&[5; 600]).unwrap()).collect();
+        log.trim(lsns[90]).unwrap();
+        let copy = after_power_cut(&place(&dir));
+        let recovered = Options::default().open(place(&copy)).unwrap();
+        assert_eq!(recovered.checkpoint().lsn(), first);
+    }
+}
+
+/// The commit record ends where its segment does, and the trim begins there.
+#[test]
+fn a_checkpoint_survives_a_trim_to_the_end_of_its_commit_record() {
+    const RECORD_LEN: u64 = 32;
+    let dir = scratch();
+    let log = staged().open(place(&dir)).unwrap();
+    let first = log.append(&[5; 600]).unwrap();
+    log.checkpoint().set(first).unwrap();
+    let rest = 16384 - log.tail().get() % 16384;
+    log.append_durable(&vec![5; (rest - RECORD_LEN - 8) as usize]).unwrap();
+    assert_eq!(log.tail().get() % 16384, 0, "the commit record is the last of its segment");
+    let next = log.append(&[5; 600]).unwrap();
+    log.trim(next).unwrap();
+    let copy = after_power_cut(&place(&dir));
+    let recovered = Options::default().open(place(&copy)).unwrap();
+    assert_eq!(recovered.checkpoint().lsn(), first);
+}
+
 #[test]
 fn a_checkpoint_outside_of_the_log_or_in_a_text_log_is_refused() {
     let dir = scratch();

@@ -41,7 +41,7 @@ pub(crate) fn find_end(
 ) -> Result<Positions> {
     let Evidence { loss, reserved, .. } = evidence;
     let mut zeros = Zeros::default();
-    let record = newest_record(core, &mut zeros, firsts, Lsn::MAX)?;
+    let (record_at, record) = newest_record(core, &mut zeros, firsts, Lsn::MAX)?;
     let noted = noted_begin(core, firsts)?.max(record.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
@@ -91,45 +91,44 @@ pub(crate) fn find_end(
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
-    let checkpoint = checkpoint_before(core, &mut zeros, &firsts, (record, end))?;
+    let (at, record) = match record.checkpoint < end {
+        true => (record_at, record),
+        // It has arrived without what lies in front of it. The one before was acknowledged.
+        false => newest_record(core, &mut zeros, &firsts, end)?,
+    };
+    let is_of_before = at < evidence.cut.at;
+    let checkpoint = if is_of_before { evidence.cut.checkpoint } else { record.checkpoint };
     let staged_from = if access == Access::Change { end } else { end_in_segments };
     Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, recovered })
 }
 
-/// The checkpoint of the newest commit record; where that has arrived without what lies in front of
-/// it, the one before, which was acknowledged.
-fn checkpoint_before(
-    core: &Core,
-    zeros: &mut Zeros,
-    firsts: &[Lsn],
-    (record, end): (CommitRecord, Lsn),
-) -> Result<Lsn> {
-    let is_there = record.checkpoint < end;
-    let record = if is_there { record } else { newest_record(core, zeros, firsts, end)? };
-    Ok(record.checkpoint)
-}
-
-/// The commit record that knows of most, in the newest segment that has any. Of those alone whose
-/// segment begins and whose checkpoint lies before `limit`.
+/// Where the commit record is that knows of most, in the newest segment that has any, and what it
+/// says; zeros where there is none. Of those alone whose segment begins and whose checkpoint lies
+/// before `limit`.
 fn newest_record(
     core: &Core,
     zeros: &mut Zeros,
     firsts: &[Lsn],
     limit: Lsn,
-) -> Result<CommitRecord> {
+) -> Result<(Lsn, CommitRecord)> {
     let firsts = if core.geometry.has_commits { firsts } else { &[] };
     for first in firsts.iter().rev().filter(|first| **first < limit) {
-        if let Some(record) = last_record(core, *first, zeros.after(core, *first), limit)? {
-            return Ok(record);
+        if let Some(found) = last_record(core, *first, zeros.after(core, *first), limit)? {
+            return Ok(found);
         }
     }
-    Ok(CommitRecord::default())
+    Ok(Default::default())
 }
 
 /// The last commit record in the segment at `first` that starts before `zeros` and whose checkpoint
 /// lies before `limit`. No other knows of more: they are put there in turn, and `durable` only
 /// grows.
-fn last_record(core: &Core, first: Lsn, zeros: Lsn, limit: Lsn) -> Result<Option<CommitRecord>> {
+fn last_record(
+    core: &Core,
+    first: Lsn,
+    zeros: Lsn,
+    limit: Lsn,
+) -> Result<Option<(Lsn, CommitRecord)>> {
     let segment = core.open_to_read(first)?;
     let mut bytes = vec![0; STEP + RECORD_LEN as usize];
     let mut end = zeros.get().next_multiple_of(ALIGNMENT);
@@ -146,7 +145,7 @@ fn last_record(core: &Core, first: Lsn, zeros: Lsn, limit: Lsn) -> Result<Option
                 && let Some(record) = CommitRecord::parse(core.codec, at, bytes)
                 && record.checkpoint < limit
             {
-                return Ok(Some(record));
+                return Ok(Some((at, record)));
             }
         }
         end = start;

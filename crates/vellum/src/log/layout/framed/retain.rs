@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::log::commit::Leader;
 use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::framed::frames::{self, Scan};
@@ -103,6 +104,7 @@ impl FrameWriter<'_> {
         // Another log may have taken the place.
         place::require(core)?;
         // Before the lock, which writers need.
+        Leader::of(self.writer).carry_checkpoint(first)?;
         let holding = CursorFile::of(core).sync_holding_cursors()?;
         let prepare = self.writer.lock_prepare()?;
         let first = first.min(CursorFile::of(core).held_from(holding)?);
