@@ -322,14 +322,17 @@ func bytesOf(bytes []byte) *C.uint8_t {
 //
 // Where the log drops records on a full disk ([FullDrop]) a dropped record is no error.
 func (l *Log) Write(p []byte) (int, error) {
-	line := p
-	if l.isText() && (len(p) == 0 || p[len(p)-1] != '\n') {
-		line = append(append(make([]byte, 0, len(p)+1), p...), '\n')
-	}
-	if _, err := l.Append(context.Background(), line); err != nil {
+	if _, err := l.write(p); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+func (l *Log) write(p []byte) (LSN, error) {
+	if l.isText() && (len(p) == 0 || p[len(p)-1] != '\n') {
+		p = append(append(make([]byte, 0, len(p)+1), p...), '\n')
+	}
+	return l.Append(context.Background(), p)
 }
 
 func (l *Log) isText() bool {

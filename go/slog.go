@@ -3,6 +3,7 @@ package vellum
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 )
 
 // HandlerOption says what a handler of [NewHandler] does besides.
@@ -17,9 +18,26 @@ func CommitFrom(level slog.Leveler) HandlerOption { return func(h *handler) { h.
 
 type handler struct {
 	slog.Handler
-	log        *Log
+	lines      *lines
 	commitFrom slog.Leveler
 	isJSON     bool
+}
+
+// lines is the log, for a handler of slog and all that are made from it: one of them writes at a time.
+type lines struct {
+	log    *Log
+	newest atomic.Uint64 // the position of the newest line, 0 before the first
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	lsn, err := l.log.write(line)
+	if err != nil {
+		return 0, err
+	}
+	if lsn != 0 { // it was not dropped
+		l.newest.Store(uint64(lsn))
+	}
+	return len(line), nil
 }
 
 // NewHandler makes a handler for [slog.New] that appends to a text log: one line for each record, as
@@ -28,14 +46,14 @@ type handler struct {
 //
 // Errors of an append are returned by Handle, which slog's loggers ignore: see [WhenFull].
 func NewHandler(log *Log, opts *slog.HandlerOptions, options ...HandlerOption) slog.Handler {
-	h := &handler{log: log}
+	h := &handler{lines: &lines{log: log}}
 	for _, option := range options {
 		option(h)
 	}
 	if h.isJSON {
-		h.Handler = slog.NewJSONHandler(log, opts)
+		h.Handler = slog.NewJSONHandler(h.lines, opts)
 	} else {
-		h.Handler = slog.NewTextHandler(log, opts)
+		h.Handler = slog.NewTextHandler(h.lines, opts)
 	}
 	return h
 }
@@ -44,9 +62,12 @@ func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	if err := h.Handler.Handle(ctx, record); err != nil {
 		return err
 	}
-	if h.commitFrom != nil && record.Level >= h.commitFrom.Level() {
-		_, err := h.log.Sync(ctx)
-		return err
+	if h.commitFrom == nil || record.Level < h.commitFrom.Level() {
+		return nil
+	}
+	// The line of this call, or a newer one. 0 where the log has dropped each line so far.
+	if newest := LSN(h.lines.newest.Load()); newest != 0 {
+		return h.lines.log.Commit(ctx, newest)
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ func (c *client) reclaim() bool {
 	isWorthIt := !c.closed && c.garbage > mebibyte+2*c.checkpointBytes
 	c.mu.RUnlock()
 	isTidy := isWorthIt && c.tidy() == nil
+	// Nothing waits for a record of its own here: the more is written to its place, the better.
 	_, err := c.log.Sync(context.Background())
 	return isTidy || err == nil
 }
@@ -221,22 +222,26 @@ func (c *client) recover() error {
 		}
 		c.checkpointBytes = uint64(len(record))
 	}
-	if err := c.replay(from); err != nil {
+	newest, err := c.replay(from)
+	if err != nil {
 		return err
 	}
 	c.checkpointed = max(from, c.log.Begin())
 	if all := uint64(c.log.Published() - c.log.Begin()); all > c.live {
 		c.garbage = all - c.live
 	}
+	if newest == 0 {
+		return nil
+	}
 	// What a killed collector left is acted on now: no power cut may take it back.
-	_, err := c.log.Sync(context.Background())
-	return err
+	return c.log.Commit(context.Background(), newest)
 }
 
-func (c *client) replay(from vellum.LSN) error {
+// replay takes records in, and returns the position of the newest, or 0 for none.
+func (c *client) replay(from vellum.LSN) (newest vellum.LSN, err error) {
 	reader, err := c.log.NewReader(from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer reader.Close()
 	for record, err := range reader.All() {
@@ -244,10 +249,11 @@ func (c *client) replay(from vellum.LSN) error {
 			err = c.replayOne(record)
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
+		newest = record.LSN
 	}
-	return nil
+	return newest, nil
 }
 
 func (c *client) replayOne(record vellum.Record) error {

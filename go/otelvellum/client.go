@@ -43,8 +43,8 @@ type client struct {
 	batch           *vellum.Batch
 	record          []byte
 	closed          bool
-	// Notes that no commit was begun for.
-	hasNotes bool
+	// The newest of the notes that no commit was begun for, or 0.
+	newestNote vellum.LSN
 
 	// One of those who give space back at a time. It comes before the others.
 	tidying sync.Mutex
@@ -239,7 +239,7 @@ func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.
 		c.noticeGrowth()
 	}
 	if isNote {
-		c.commitLater()
+		c.commitLater(last)
 		last = 0
 	}
 	return places, last, nil
@@ -260,19 +260,25 @@ func (c *client) isNote(operations []*storage.Operation) bool {
 // notedWithin is how long a note may be one that a power cut takes back.
 const notedWithin = time.Second
 
-// commitLater has the notes of a while made durable with one commit.
-func (c *client) commitLater() {
-	if c.hasNotes || !c.config.FSync {
+// commitLater has a note made durable, and all notes of a while with one commit.
+func (c *client) commitLater(note vellum.LSN) {
+	if !c.config.FSync {
 		return
 	}
-	c.hasNotes = true
-	time.AfterFunc(notedWithin, func() {
-		c.mu.Lock()
-		c.hasNotes = false
-		c.mu.Unlock()
-		// Where it fails, the next change that is waited for tells. Closing commits too.
-		_, _ = c.log.Sync(context.Background())
-	})
+	isFirst := c.newestNote == 0
+	c.newestNote = note
+	if isFirst {
+		time.AfterFunc(notedWithin, c.commitNotes)
+	}
+}
+
+func (c *client) commitNotes() {
+	c.mu.Lock()
+	newest := c.newestNote
+	c.newestNote = 0
+	c.mu.Unlock()
+	// Where it fails, the next change that is waited for tells. Closing commits too.
+	_ = c.log.Commit(context.Background(), newest)
 }
 
 func changes(operations []*storage.Operation) bool {

@@ -103,15 +103,18 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 		values:  map[string][]byte{},
 	}
 	from := log.Checkpoint()
-	if err := s.readRecords(from); err != nil {
+	newest, err := s.readRecords(from)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.dropTrimmed(); err != nil {
 		return nil, err
 	}
-	// A killed process may have left records that are not durable: the node acts on them now.
-	if _, err := log.Sync(context.Background()); err != nil {
-		return nil, err
+	if newest != 0 {
+		// A killed process may have left records that are not durable: the node acts on them now.
+		if err := log.Commit(context.Background(), newest); err != nil {
+			return nil, err
+		}
 	}
 	if last, ok := s.entries.last(); ok {
 		s.visible = last + 1
@@ -120,31 +123,34 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 	return s, nil
 }
 
-// readRecords reads a checkpoint and what is behind it; all records for 0.
-func (s *Store) readRecords(from vellum.LSN) error {
+// readRecords reads a checkpoint and what is behind it; all records for 0. It returns the position of
+// the newest record, or 0 for none.
+func (s *Store) readRecords(from vellum.LSN) (newest vellum.LSN, err error) {
 	reader, err := s.log.NewReader(from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer reader.Close()
 	if from != 0 {
 		record, err := reader.Next()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if s.entries, s.values, err = decodeCheckpoint(record.Data); err != nil {
-			return err
+			return 0, err
 		}
+		newest = record.LSN
 	}
 	for record, err := range reader.All() {
+		if err == nil {
+			err = s.apply(record)
+		}
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if err := s.apply(record); err != nil {
-			return err
-		}
+		newest = record.LSN
 	}
-	return nil
+	return newest, nil
 }
 
 // apply does what a record says.
