@@ -29,14 +29,30 @@ type committer struct {
 	leaders int
 }
 
+// waiter is a call that waits until a record is durable, or for 0 until everything published is.
 type waiter struct {
-	lsn  LSN
-	done chan error  // has room for the outcome
-	gone atomic.Bool // nobody waits any more
+	lsn     LSN
+	durable LSN
+	err     error
+	isOver  atomic.Bool
+	// Held until it is over. No channel: that would belong to the bubble of testing/synctest in which it
+	// was made, and what ends the wait may be outside.
+	parked sync.Mutex
 }
 
-// A long time's waiters are used again.
-var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan error, 1)} }}
+func newWaiter(lsn LSN) *waiter {
+	w := &waiter{lsn: lsn}
+	w.parked.Lock()
+	return w
+}
+
+// end says what has come of it, unless the wait has ended before.
+func (w *waiter) end(durable LSN, err error) {
+	if w.isOver.CompareAndSwap(false, true) {
+		w.durable, w.err = durable, err
+		w.parked.Unlock()
+	}
+}
 
 // AppendDurable appends one record and makes it survive a power cut. Any number of goroutines share
 // the writes of the device.
@@ -93,8 +109,7 @@ func (c *committer) wait(ctx context.Context, log *core, lsn LSN) (LSN, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	own := waiters.Get().(*waiter)
-	own.lsn = lsn
+	own := newWaiter(lsn)
 	c.mu.Lock()
 	if lsn == 0 {
 		c.syncing = append(c.syncing, own)
@@ -111,32 +126,28 @@ func (c *committer) wait(ctx context.Context, log *core, lsn LSN) (LSN, error) {
 	} else if leads {
 		c.lead(log)
 	}
-	return c.outcome(ctx, log, own)
+	return own.outcome(ctx, log)
 }
 
 // outcome waits for what comes of it.
-func (c *committer) outcome(ctx context.Context, log *core, own *waiter) (LSN, error) {
-	var late <-chan time.Time
-	if log.timeout > 0 {
-		timer := time.NewTimer(log.timeout)
-		defer timer.Stop()
-		late = timer.C
+func (w *waiter) outcome(ctx context.Context, log *core) (LSN, error) {
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() { w.end(0, ctx.Err()) })
+		defer stop()
 	}
-	select {
-	case err := <-own.done:
-		end := own.lsn
-		waiters.Put(own)
-		return end, err
-	case <-ctx.Done():
-		own.gone.Store(true)
-		return 0, ctx.Err()
-	case <-late:
-		own.gone.Store(true)
-		return 0, &Error{
-			Code: ErrTimedOut, LSN: own.lsn, Path: log.path,
-			Message: "commit the records of " + log.path + ": another process holds what it needs" +
-				" for longer than the time-out; what was appended is in the log as before",
-		}
+	if log.timeout > 0 {
+		timer := time.AfterFunc(log.timeout, func() { w.end(0, commitTimedOut(log, w.lsn)) })
+		defer timer.Stop()
+	}
+	w.parked.Lock()
+	return w.durable, w.err
+}
+
+func commitTimedOut(log *core, lsn LSN) error {
+	return &Error{
+		Code: ErrTimedOut, LSN: lsn, Path: log.path,
+		Message: "commit the records of " + log.path + ": another process holds what it needs" +
+			" for longer than the time-out; what was appended is in the log as before",
 	}
 }
 
@@ -153,7 +164,7 @@ func (c *committer) lead(log *core) {
 
 // leadFor commits on this goroutine until its own waiter has its outcome; then another one leads.
 func (c *committer) leadFor(log *core, own *waiter) {
-	for len(own.done) == 0 {
+	for !own.isOver.Load() {
 		if !c.step(log) {
 			return
 		}
@@ -220,18 +231,12 @@ func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case err == nil:
+	isOver := func(waiter *waiter) bool { return waiter.isOver.Load() }
+	if isAgain {
+		c.syncing = append(c.syncing, slices.DeleteFunc(syncing, isOver)...)
+	} else {
 		for _, waiter := range syncing {
-			waiter.lsn = LSN(answer.value)
-			waiter.done <- nil
-		}
-	case isAgain:
-		isGone := func(waiter *waiter) bool { return waiter.gone.Load() }
-		c.syncing = append(c.syncing, slices.DeleteFunc(syncing, isGone)...)
-	default:
-		for _, waiter := range syncing {
-			waiter.done <- err
+			waiter.end(LSN(answer.value), err)
 		}
 	}
 	rest := c.waiting[:0]
@@ -241,10 +246,10 @@ func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg
 			(answer.status != C.VELLUM_OUT_OF_RANGE || waiter.lsn == target)
 		switch {
 		case durable > waiter.lsn:
-			waiter.done <- nil
+			waiter.end(durable, nil)
 		case hasFailed && len(syncing) == 0:
-			waiter.done <- err
-		case isAgain && waiter.gone.Load():
+			waiter.end(0, err)
+		case isAgain && isOver(waiter):
 		default:
 			rest = append(rest, waiter)
 		}

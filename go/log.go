@@ -103,7 +103,7 @@ func newLog(c *C.vellum_log, path string, timeout time.Duration, blocks bool) *L
 	}
 	log := &Log{core: shared}
 	// For a log that nobody closes.
-	log.cleanup = runtime.AddCleanup(log, func(c *core) { _ = c.close() }, shared)
+	log.cleanup = runtime.AddCleanup(log, func(c *core) { _ = c.close(true) }, shared)
 	return log
 }
 
@@ -136,16 +136,16 @@ func (l *Log) Reopen() (*Log, error) {
 // before for other logs. Cost: half a dozen system calls; of a [WAL] two writes of the device.
 func (l *Log) Close() error {
 	l.cleanup.Stop()
-	return l.core.close()
+	return l.core.close(false)
 }
 
-func (l *core) close() (err error) {
-	l.closing.Do(func() { err = l.closeFirst() })
+func (l *core) close(wasForgotten bool) (err error) {
+	l.closing.Do(func() { err = l.closeFirst(wasForgotten) })
 	return err
 }
 
-func (l *core) closeFirst() error {
-	l.users.close()
+func (l *core) closeFirst(wasForgotten bool) error {
+	l.users.close(wasForgotten)
 	l.mu.Lock()
 	handles := l.handles
 	l.handles = nil

@@ -3,6 +3,7 @@ package vellum
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,11 +14,13 @@ const closedBit = 1 << 62
 type users struct {
 	count   atomic.Int64
 	closing chan struct{} // closed when nobody may come in any more
-	idle    chan struct{} // closed when all have left
+	inUse   *sync.Mutex   // held until all have left
 }
 
 func newUsers() users {
-	return users{closing: make(chan struct{}), idle: make(chan struct{})}
+	inUse := new(sync.Mutex)
+	inUse.Lock()
+	return users{closing: make(chan struct{}), inUse: inUse}
 }
 
 // enter lets a call in, which is to leave; or says that the log is closed.
@@ -33,18 +36,21 @@ func (u *users) leave() {
 	if u.count.Add(-1) == closedBit {
 		// Late comers enter and leave too, so this may come more than once.
 		if u.count.CompareAndSwap(closedBit, closedBit|closedBit>>1) {
-			close(u.idle)
+			u.inUse.Unlock()
 		}
 	}
 }
 
-// close keeps new calls out and waits for those that are in. It is called once.
-func (u *users) close() {
+// close keeps new calls out and waits for those that are in. It is called once. No call waits where
+// the log was forgotten, and a channel may belong to a bubble of testing/synctest that is over.
+func (u *users) close(wasForgotten bool) {
 	u.count.Or(closedBit)
-	close(u.closing)
+	if !wasForgotten {
+		close(u.closing)
+	}
 	u.count.Add(1)
 	u.leave()
-	<-u.idle
+	u.inUse.Lock()
 }
 
 // isClosing reports whether nobody may come in any more.

@@ -65,7 +65,7 @@ func TestWhoUsesALogIsWaitedFor(t *testing.T) {
 				}
 			}()
 		}
-		u.close()
+		u.close(false)
 		if inside.Load() != 0 {
 			t.Fatal("somebody is inside")
 		}
