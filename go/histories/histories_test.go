@@ -171,6 +171,8 @@ type worker struct {
 
 func startWorker(t *testing.T, kind, path string) *worker {
 	child := proving.Child(t, "call", kind, path)
+	// The race detector has a program end a second later.
+	child.Env = append(child.Env, "GORACE=atexit_sleep_ms=0")
 	orders, err := child.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
