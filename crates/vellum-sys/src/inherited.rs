@@ -16,12 +16,14 @@ use rustix::fs::{self, OFlags, SeekFrom};
 use rustix::io;
 
 use crate::fork::AtLeastOnce;
+use crate::kept::far;
 use crate::{Dir, lock, process};
 
 /// A descriptor of a file that is used for locks alone, told from others by the open file's
 /// position: programs that become daemons close all descriptors, and others get their numbers.
 pub struct Marked {
-    fd: OwnedFd,
+    /// `None` only while this is dropped.
+    fd: Option<OwnedFd>,
     mark: u64,
 }
 
@@ -36,20 +38,34 @@ impl Marked {
         // 32 bits, because a position must be one that files of the filesystem can have.
         let mark = process::random_u64() >> 32;
         fs::seek(&fd, SeekFrom::Start(mark))?;
-        Ok(Marked { fd, mark })
+        Ok(Marked { fd: Some(far(fd)), mark })
+    }
+
+    /// Whether the descriptor is still that file.
+    pub fn is_open(&self) -> bool {
+        fs::tell(self.fd()) == Ok(self.mark)
     }
 
     /// The descriptor.
     pub fn fd(&self) -> &OwnedFd {
-        &self.fd
+        self.fd.as_ref().expect("kept until this is dropped")
     }
 
     /// Closes a child's copy of a descriptor whose owner is about to be leaked.
     pub fn close_inherited(&self) {
-        if fs::tell(&self.fd) == Ok(self.mark) {
+        if self.is_open() {
             // SAFETY: called from `Inherit::disown`, after which the owner is never used nor
             // dropped; and the number still means what it meant.
-            unsafe { io::close(self.fd.as_raw_fd()) };
+            unsafe { io::close(self.fd().as_raw_fd()) };
+        }
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        if !self.is_open() {
+            // A file of the program by now.
+            std::mem::forget(self.fd.take());
         }
     }
 }
@@ -131,7 +147,7 @@ impl Kept {
     /// The descriptor, in the process that opened it and has not closed it behind our back.
     pub fn fd(&self) -> Option<&OwnedFd> {
         let marked = self.marked.as_ref().filter(|_| self.pid == std::process::id())?;
-        (fs::tell(&marked.fd) == Ok(marked.mark)).then_some(&marked.fd)
+        marked.is_open().then_some(marked.fd())
     }
 }
 
@@ -230,7 +246,7 @@ mod tests {
     fn a_marked_file_is_closed_and_one_in_its_place_is_not() {
         let file = NamedTempFile::new().unwrap();
         let marked = Marked::open(&directory(&file), file.path()).unwrap();
-        let number = marked.fd.as_raw_fd();
+        let number = marked.fd().as_raw_fd();
         let closes = || {
             marked.close_inherited();
             !is_open(number)

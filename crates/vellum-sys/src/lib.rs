@@ -57,6 +57,8 @@ pub mod guard;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
 pub mod inherited;
+#[cfg(target_os = "linux")]
+pub mod kept;
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
 pub mod lock;

@@ -20,6 +20,7 @@ use crate::segment::stage::Stage;
 use crate::segment::target::Target;
 use crate::sys::cache::Uncached;
 use crate::sys::filesystem::Filesystem;
+use crate::sys::kept::KeptFile;
 use crate::sys::lock::Kind;
 use crate::sys::{self, Dir, Map};
 use crate::{Compression, DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
@@ -35,7 +36,7 @@ pub(crate) struct Segment {
     pub(crate) first: Lsn,
     pub(crate) path: PathBuf,
     /// Where bytes go: the file itself, or its stage.
-    fd: OwnedFd,
+    fd: KeptFile,
     /// The file itself for direct, synchronous writes from the stage, once opened.
     target: Target,
     /// Bytes of the file before the log's own.
@@ -59,7 +60,7 @@ impl Segment {
         let mut segment = Segment::open_unmapped(dir, path, geometry, first)?;
         if geometry.fill == Fill::Mapped {
             let len = (segment.header_len + geometry.segment_capacity) as usize;
-            let map = map_or_write(&segment.fd, len);
+            let map = map_or_write(segment.fd(), len);
             segment.map = map.or_unmapped("map the segment", &segment.path)?;
         }
         Ok(segment)
@@ -89,7 +90,7 @@ impl Segment {
         let fd = stage.open(first, OFlags::RDWR)?;
         let len = (geometry.layout.file_header_len() + geometry.segment_capacity) as usize;
         let map = match UsedStage::take_map_of(used, &fd) {
-            None if stage.is_mapped => map_or_write(&fd, len),
+            None if stage.is_mapped => map_or_write(fd.as_fd(), len),
             map => Ok(map),
         };
         let map = map.or_unmapped("map the stage", &stage.path(first))?;
@@ -100,7 +101,7 @@ impl Segment {
     fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> Segment {
         let header_len = geometry.layout.file_header_len();
         let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let target = Target::default();
+        let (fd, target) = (KeptFile::new(fd), Target::default());
         Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
     }
 
@@ -169,6 +170,12 @@ impl Segment {
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// Refuses descriptors that the program has closed, and may have given to files of its own.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        let checked = self.fd.check().and_then(|()| self.target.check());
+        checked.or_os("write by the descriptor of", &self.path)
     }
 
     /// Bytes of address space this segment takes.
@@ -458,7 +465,7 @@ pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
 
 /// Maps a segment; `None` where this process may lock no more memory (`mlockall`), or files cannot
 /// be mapped: then records are written by system call.
-fn map_or_write(fd: &OwnedFd, len: usize) -> io::Result<Option<Map>> {
+fn map_or_write(fd: BorrowedFd<'_>, len: usize) -> io::Result<Option<Map>> {
     match Map::new(fd, len, true) {
         Err(Errno::AGAIN | Errno::NODEV) => Ok(None),
         answer => answer.map(Some),

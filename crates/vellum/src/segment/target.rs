@@ -4,7 +4,6 @@
 //! Some filesystems refuse them when a file is opened, others (unions by FUSE) only when one is
 //! made. Neither says anything of the device.
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -15,38 +14,44 @@ use crate::DeviceWrite;
 use crate::sys::Dir;
 use crate::sys::file::is_unsupported;
 use crate::sys::filesystem::Filesystem;
+use crate::sys::kept::KeptFile;
 use crate::sys::sync::{check_in_service_on, sync_data_on};
 
 /// A file opened for writes that are to survive a power cut.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
-    direct: OnceLock<OwnedFd>,
+    direct: OnceLock<KeptFile>,
     /// Opened where direct writes are refused; used instead of the other from then on.
-    cached: OnceLock<OwnedFd>,
+    cached: OnceLock<KeptFile>,
 }
 
 impl Target {
     /// Opens the file at `path`, once.
-    pub(crate) fn open(&self, dir: &Dir, path: &Path, by: DeviceWrite) -> io::Result<&OwnedFd> {
+    pub(crate) fn open(&self, dir: &Dir, path: &Path, by: DeviceWrite) -> io::Result<&KeptFile> {
         if let Some(target) = self.opened() {
             return Ok(target);
         }
         let flags = if by == DeviceWrite::Dsync { OFlags::DSYNC } else { OFlags::empty() };
         match dir.open_file(path, OFlags::RDWR | OFlags::DIRECT | flags) {
             Err(errno) if is_unsupported(errno) => self.open_cached(dir, path),
-            answer => answer.map(|fd| self.direct.get_or_init(|| fd)),
+            answer => answer.map(|fd| self.direct.get_or_init(|| KeptFile::new(fd))),
         }
     }
 
     /// What is written to from now on, if it is open.
-    fn opened(&self) -> Option<&OwnedFd> {
+    fn opened(&self) -> Option<&KeptFile> {
         self.cached.get().or_else(|| self.direct.get())
     }
 
+    /// `BADF` where what is written to is not that file any more.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.opened().map_or(Ok(()), KeptFile::check)
+    }
+
     /// Through the page cache a write and its sync stay one call, with one error.
-    fn open_cached(&self, dir: &Dir, path: &Path) -> io::Result<&OwnedFd> {
+    fn open_cached(&self, dir: &Dir, path: &Path) -> io::Result<&KeptFile> {
         let fd = dir.open_file(path, OFlags::RDWR | OFlags::DSYNC)?;
-        Ok(self.cached.get_or_init(|| fd))
+        Ok(self.cached.get_or_init(|| KeptFile::new(fd)))
     }
 
     /// Has `write` write to the file, and once more through the page cache where it is refused.
@@ -55,7 +60,7 @@ impl Target {
         dir: &Dir,
         path: &Path,
         by: DeviceWrite,
-        write: impl Fn(&OwnedFd) -> io::Result<()>,
+        write: impl Fn(&KeptFile) -> io::Result<()>,
     ) -> io::Result<()> {
         match write(self.open(dir, path, by)?) {
             Err(errno) if is_unsupported(errno) => write(self.open_cached(dir, path)?),

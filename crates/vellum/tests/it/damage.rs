@@ -1,6 +1,7 @@
 //! Bad input: one clear error each, and nothing lost.
 
 mod bytes;
+mod closed;
 mod crowds;
 mod directory;
 mod giants;
@@ -22,6 +23,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("busy crowd", crowds::busy_crowd),
     ("act as user", owners::act_as_user),
     ("append without rights", owners::append_without_rights),
+    ("close descriptors", closed::close_descriptors),
     ("become a daemon", directory::become_a_daemon),
     ("go elsewhere", directory::go_elsewhere),
     ("commit below 0711", directory::commit_below_0711),

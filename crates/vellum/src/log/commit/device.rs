@@ -207,6 +207,8 @@ impl Leader<'_> {
             }
             segment => segment?,
         };
+        // A write or a sync by such a number would reach another file, and succeed.
+        segment.check_open()?;
         if core.commits.stage.is_some() {
             segment
                 .open_target(&core.dir, core.commits.commit_path.write)
@@ -396,14 +398,16 @@ fn is_own(errno: Errno) -> bool {
             | Errno::INTR
             | Errno::AGAIN
             | Errno::NOENT
+            | Errno::BADF
     )
 }
 
 /// Why a segment could not be synced. Whatever the kernel answers, it may say with it that it could
-/// not write back what was stored before; only a call that is not there says nothing.
+/// not write back what was stored before; only a call that is not there, or a descriptor that the
+/// program has closed, says nothing.
 fn unsynced(errno: Errno, segment: &Segment) -> Fault {
     match errno {
-        Errno::NOSYS => Fault::Own(Error::os(errno, "sync", &segment.path)),
+        Errno::NOSYS | Errno::BADF => Fault::Own(Error::os(errno, "sync", &segment.path)),
         _ => Fault::Device(failure(errno, segment.first, Operation::Sync)),
     }
 }

@@ -307,6 +307,14 @@ impl Attachment {
         self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the descriptors that this process keeps are still those files: a program may close
+    /// them by their numbers, and the kernel then takes its locks away.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        self.lock_file.is_open()
+            && self.presence().as_ref().is_none_or(Marked::is_open)
+            && self.open_segments().list.iter().all(|segment| segment.check_open().is_ok())
+    }
+
     pub(crate) fn lock_file(&self) -> &OwnedFd {
         self.lock_file.fd()
     }

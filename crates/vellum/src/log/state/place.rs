@@ -6,6 +6,9 @@
 //! to that directory, and whether `lock` and `control` in it are the files that it has open. If
 //! not, it reserves nothing.
 //!
+//! It also looks whether the descriptors of `lock` and of the open segments are still these files: a
+//! program may have closed them by their numbers.
+//!
 //! A control file that is missing alone changes nothing: all who have it mapped go on together, and
 //! `lock` keeps others from making another. Without `lock` the next opener would not see that
 //! anybody is there.
@@ -18,6 +21,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use crate::log::state::attachment::Attachment;
 use crate::log::state::core::{Core, kept_files};
 use crate::log::state::named;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
@@ -79,6 +83,7 @@ fn look(core: &Core, now: u64) -> Result<()> {
     // They are of another second, and may be all that the space of a trimmed file is taken for.
     kept_files(core).inspect(|files| files.close());
     require(core)?;
+    require_descriptors(core)?;
     if core.choices.options.makes_link() {
         named::make_link(core.dir.absolute_path());
     }
@@ -103,6 +108,18 @@ pub(crate) fn require(core: &Core) -> Result<()> {
     // It may be put back.
     core.watch.checked_at.store(NEVER, Ordering::Relaxed);
     Err(Error::new(ErrorKind::Removed, message).at_path(&core.dir))
+}
+
+/// Refuses to go on where the program has closed descriptors of the log.
+fn require_descriptors(core: &Core) -> Result<()> {
+    let attachment = core.writer.as_ref().and_then(|writer| writer.own());
+    if attachment.is_none_or(Attachment::has_descriptors) {
+        return Ok(());
+    }
+    core.watch.checked_at.store(NEVER, Ordering::Relaxed);
+    let message = "this program has closed descriptors of the log, and with them its lock; open \
+                   the log again";
+    Err(Error::new(ErrorKind::Io, message).at_path(&core.dir))
 }
 
 /// The error of something that failed, or what explains it. A file that is missing may be the

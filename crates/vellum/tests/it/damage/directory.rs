@@ -16,7 +16,7 @@ use crate::support::{
 };
 
 /// Every way that records take into files.
-const SHAPES: [(Layout, Fill); 5] = [
+pub(crate) const SHAPES: [(Layout, Fill); 5] = [
     (Layout::Framed, Fill::Mapped),
     (Layout::Framed, Fill::Pwrite),
     (Layout::Framed, Fill::Staged),
@@ -25,7 +25,7 @@ const SHAPES: [(Layout, Fill); 5] = [
 ];
 
 /// The same from the arguments of a role.
-fn shape(arguments: &[String]) -> (Layout, Fill) {
+pub(crate) fn shape(arguments: &[String]) -> (Layout, Fill) {
     let is_it = |(layout, fill): &&(Layout, Fill)| {
         layout.to_string() == arguments[0] && fill.to_string() == arguments[1]
     };
