@@ -45,6 +45,9 @@ type Stat struct {
 	Epoch uint64
 	// ApplicationTag is the tag with which the log was created, or 0.
 	ApplicationTag uint64
+	// LostFrom and LostEnd are the positions between which `vellum repair` or a restore left out
+	// records of a framed log, or 0; others between them were saved.
+	LostFrom, LostEnd LSN
 	// Envelope is whether each record has a time and its writer.
 	Envelope bool
 	// Recovery is what the newest recovery came to, whichever process recovered the log, or nil.
@@ -235,6 +238,7 @@ func (s *Stat) summary(from *C.vellum_stat) {
 	s.Preallocate, s.PreallocateReason = int(c.preallocate), textOf(c.preallocate_reason)
 	s.Filesystem, s.Advice, s.Stage = textOf(c.filesystem), textOf(c.advice), textOf(c.stage)
 	s.Poison, s.CursorsFault = textOf(c.poison), textOf(c.cursors_fault)
+	s.LostFrom, s.LostEnd = LSN(c.lost_from), LSN(c.lost_end)
 	s.ID, s.Epoch, s.ApplicationTag = textOf(c.log_id), uint64(c.epoch), uint64(c.application_tag)
 }
 

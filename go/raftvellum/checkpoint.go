@@ -3,6 +3,7 @@ package raftvellum
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"vellum"
 	"vellum/internal/lookup"
@@ -103,6 +104,9 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 		values:  map[string][]byte{},
 	}
 	from := log.Checkpoint()
+	if err := refuseLost(log, from); err != nil {
+		return nil, err
+	}
 	newest, err := s.readRecords(from)
 	if err != nil {
 		return nil, err
@@ -121,6 +125,18 @@ func recoverStore(log *vellum.Log) (*Store, error) {
 	}
 	s.checkpointed = max(from, log.Begin())
 	return s, nil
+}
+
+// refuseLost refuses a log in which records are missing that recovery needs: the newest vote may be
+// one of them.
+func refuseLost(log *vellum.Log, from vellum.LSN) error {
+	stat, err := log.Stat()
+	if err != nil || stat.LostEnd <= from {
+		return err
+	}
+	return fmt.Errorf("raftvellum: %s lacks records between %d and %d, which were lost: the vote of the "+
+		"node may be among them, and it must not vote twice in a term. Remove the store, and let the "+
+		"node join as a new one", log.Path(), stat.LostFrom, stat.LostEnd)
 }
 
 // readRecords reads a checkpoint and what is behind it; all records for 0. It returns the position of

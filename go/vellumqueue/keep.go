@@ -133,8 +133,15 @@ func (q *Queue) recover() error {
 	if err != nil {
 		return err
 	}
+	stat, err := q.log.Stat()
+	if err != nil {
+		return err
+	}
 	now, from := &state{front: floor}, floor
-	if saved := q.log.Checkpoint(); saved != 0 && saved >= floor {
+	if stat.LostEnd > floor {
+		// The state counts what was lost. All that is left is from the floor on.
+		q.seen = positionSet{}
+	} else if saved := q.log.Checkpoint(); saved != 0 && saved >= floor {
 		record, err := q.log.ReadAt(saved, nil)
 		if err != nil {
 			return err
@@ -147,6 +154,7 @@ func (q *Queue) recover() error {
 	if err := q.replay(now, from); err != nil {
 		return err
 	}
+	q.seen = nil
 	q.saved = savedAt{at: from, floor: floor}
 	q.end = q.log.Published()
 	q.reader, err = q.log.NewReader(now.front)
@@ -180,6 +188,9 @@ func (q *Queue) replay(now *state, from vellum.LSN) error {
 		switch record.Data[0] {
 		case isMessage:
 			q.stats.Len++
+			if q.seen != nil {
+				q.seen[record.LSN] = struct{}{}
+			}
 		case isAck:
 			if err := q.replayAck(outstanding, record.Data); err != nil {
 				return err
@@ -198,7 +209,7 @@ func (q *Queue) replayAck(outstanding positionSet, record []byte) error {
 			if outstanding.remove(lsn) {
 				q.stats.Len--
 			}
-		case !isKnown:
+		case !isKnown && (q.seen == nil || q.seen.remove(lsn)):
 			q.flight.acked[lsn] = struct{}{}
 			q.stats.Len--
 		}

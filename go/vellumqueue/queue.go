@@ -65,6 +65,7 @@ type Queue struct {
 	saved   savedAt
 	stats   Stats
 	closed  bool
+	seen    positionSet // messages that are read when a queue is opened that has lost some
 
 	wake    chan struct{} // holds a value where a message may be ready
 	space   chan struct{} // holds a value where there may be space

@@ -1294,6 +1294,11 @@ typedef struct {
     const char *cursors_fault;
     // 1 if each record has a time and its writer (VELLUM_ENVELOPE), otherwise 0.
     uint64_t has_envelope;
+    // Between this position and lost_end vellum_repair or a restore left out records of a framed
+    // log; others between them were saved. Both 0 where none were left out.
+    uint64_t lost_from;
+    // The end of that.
+    uint64_t lost_end;
 } vellum_summary;
 
 // What commits did since the control file was made.
@@ -1778,8 +1783,8 @@ int vellum_verify(const vellum_log *log, vellum_verify_report *report, vellum_da
 
 // Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 //
-// No process may have `from` open. Records get new positions. `report` and `damage` may be NULL;
-// `*damage` is to be freed by vellum_damage_list_free.
+// No process may have `from` open. Records of a framed log keep their positions; lines get new
+// ones. `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free.
 //
 // Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in
 // `to`; VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as

@@ -148,6 +148,11 @@ pub struct vellum_summary {
     pub cursors_fault: *const c_char,
     /// 1 if each record has a time and its writer (VELLUM_ENVELOPE), otherwise 0.
     pub has_envelope: u64,
+    /// Between this position and lost_end vellum_repair or a restore left out records of a framed
+    /// log; others between them were saved. Both 0 where none were left out.
+    pub lost_from: u64,
+    /// The end of that.
+    pub lost_end: u64,
 }
 
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
@@ -276,6 +281,8 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
         cursor_count: stat.cursors.len() as u64,
         cursors_fault: or_null(texts.cursors_fault.as_deref()),
         has_envelope: u64::from(stat.has_envelope),
+        lost_from: stat.lost.map_or(0, |(from, _)| from.get()),
+        lost_end: stat.lost.map_or(0, |(_, end)| end.get()),
     }
 }
 

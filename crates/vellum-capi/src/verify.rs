@@ -127,8 +127,8 @@ pub unsafe extern "C" fn vellum_verify(
 
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///
-/// No process may have `from` open. Records get new positions. `report` and `damage` may be NULL;
-/// `*damage` is to be freed by vellum_damage_list_free.
+/// No process may have `from` open. Records of a framed log keep their positions; lines get new
+/// ones. `report` and `damage` may be NULL; `*damage` is to be freed by vellum_damage_list_free.
 ///
 /// Errors: VELLUM_NOT_FOUND where there is no log; VELLUM_ALREADY_EXISTS where there is one in
 /// `to`; VELLUM_CORRUPT where nothing is left to tell records from garbage; otherwise as

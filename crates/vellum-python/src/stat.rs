@@ -28,6 +28,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "log_id": stat.log_id.map(|id| id.to_string()),
         "epoch": stat.epoch,
         "application_tag": stat.application_tag,
+        "lost": stat.lost.map(|(from, end)| (from.get(), end.get())),
         "last_recovery": last_recovery.map(|found| recovery(py, found)).transpose()?,
         "layout": stat.layout.to_string(),
         "begin": stat.begin.get(),

@@ -53,6 +53,9 @@ impl Map {
             // Without this check, a lost snapshot would look like an empty map.
             return Err("the snapshot is missing, or older than the log's checkpoint".into());
         }
+        if log.stat()?.lost.is_some_and(|(_, end)| end > from) {
+            return Err("changes were lost that the snapshot does not have".into());
+        }
         replay(&log, from, &mut pairs)?;
         // A killed process may have left records that are in the log but not durable. From here on
         // the map shows them, so no power cut may take them back.

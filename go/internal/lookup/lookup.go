@@ -5,6 +5,7 @@ package lookup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -149,6 +150,9 @@ func read(reader *vellum.Reader, at vellum.LSN) ([]byte, error) {
 	record, err := reader.Next()
 	if err != nil {
 		return nil, err
+	}
+	if record.LSN != at {
+		return nil, fmt.Errorf("%w: no record begins at %d", vellum.ErrOutOfRange, at)
 	}
 	return record.Clone().Data, nil
 }

@@ -158,13 +158,15 @@ class Stat(TypedDict):
     """The state of a log at one moment.
 
     `log_id` is None where an earlier version made the log; `epoch` grows whenever positions may be
-    given out again; `last_recovery` is the newest one of any process. `envelope` is whether each
+    given out again; `lost` is between which positions `vellum repair` or a restore left out records of a
+    framed log; `last_recovery` is the newest one of any process. `envelope` is whether each
     record has its time and writer; `ship` is None for a log that is not shipped.
     """
 
     log_id: str | None
     epoch: int
     application_tag: int | None
+    lost: tuple[int, int] | None
     last_recovery: Recovery | None
     layout: Literal["framed", "text"]
     begin: int

@@ -77,6 +77,11 @@ impl RaftLog {
     pub(crate) fn open(dir: &Path, options: &Options) -> Result<RaftLog> {
         std::fs::create_dir_all(dir)?;
         let log = options.open(dir.join("log"))?;
+        if log.stat()?.lost.is_some_and(|(_, end)| end > log.begin()) {
+            let message = "records of the log were lost, and the vote may be among them: remove the \
+                           node's directory, and have it join as a new node";
+            return Err(Error::other(message));
+        }
         let index = recover(&log)?;
         // A killed process may have left records that are not durable. The node is going to tell
         // others of them.

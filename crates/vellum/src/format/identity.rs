@@ -34,6 +34,8 @@ pub(crate) struct Identity {
     pub(crate) tag: u64,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) cut: CutCheckpoint,
+    /// Between which positions records were left out, because they were lost.
+    pub(crate) lost: Option<(Lsn, Lsn)>,
     /// Oldest first: both epochs and positions grow.
     rewinds: Vec<Rewind>,
 }
@@ -83,8 +85,15 @@ pub(crate) enum Meaning {
 impl Identity {
     /// Of a new log.
     pub(crate) fn new(id: LogId, tag: u64) -> Identity {
-        let (recovery, cut) = (None, CutCheckpoint::default());
-        Identity { number: 1, id, epoch: 1, tag, recovery, cut, rewinds: Vec::new() }
+        let (recovery, cut, lost) = (None, CutCheckpoint::default(), None);
+        Identity { number: 1, id, epoch: 1, tag, recovery, cut, lost, rewinds: Vec::new() }
+    }
+
+    /// Notes that records between two positions were left out.
+    pub(crate) fn lose(&mut self, from: Lsn, end: Lsn) {
+        let (first, last) = self.lost.unwrap_or((from, end));
+        self.lost = Some((first.min(from), last.max(end)));
+        self.merge_oldest();
     }
 
     /// The newer of two copies.
@@ -107,12 +116,18 @@ impl Identity {
         self.rewinds.iter_mut().for_each(|old| old.lsn = old.lsn.min(lsn));
         let rewind = Rewind { after: self.epoch, epoch: self.epoch.saturating_add(step), lsn };
         self.rewinds.push(rewind);
-        if self.rewinds.len() > REWINDS_MAX {
+        self.merge_oldest();
+        self.epoch = rewind.epoch;
+        self.number += 1;
+    }
+
+    /// Merges the oldest rewinds where there are more than the block has room for: what was lost
+    /// takes the place of one.
+    fn merge_oldest(&mut self) {
+        if self.rewinds.len() > REWINDS_MAX - usize::from(self.lost.is_some()) {
             let oldest = self.rewinds.remove(0);
             self.rewinds[0] = oldest.merged(self.rewinds[0]);
         }
-        self.epoch = rewind.epoch;
-        self.number += 1;
     }
 
     /// The LSN of a position, if that still holds what it held.
@@ -249,8 +264,21 @@ impl Block {
                 at: Lsn::new(self.cut_at.get()),
                 checkpoint: Lsn::new(self.cut_checkpoint.get()),
             },
+            lost: self.rewinds[REWINDS_MAX - 1].to_lost(),
             rewinds: rewinds.map(rewind).collect(),
         }
+    }
+}
+
+impl RewindBlock {
+    /// Between which positions records were left out: no rewind has the epoch 0.
+    fn of_lost((from, end): (Lsn, Lsn)) -> RewindBlock {
+        RewindBlock { after: U64::new(from.get()), epoch: U64::ZERO, lsn: U64::new(end.get()) }
+    }
+
+    fn to_lost(self) -> Option<(Lsn, Lsn)> {
+        let is_lost = self.epoch.get() == 0 && self.lsn.get() != 0;
+        is_lost.then(|| (Lsn::new(self.after.get()), Lsn::new(self.lsn.get())))
     }
 }
 
@@ -291,6 +319,9 @@ impl Identity {
             let Rewind { after, epoch, lsn } = *rewind;
             *block =
                 RewindBlock { after: U64::new(after), epoch: U64::new(epoch), lsn: U64::new(lsn) };
+        }
+        if let Some(lost) = self.lost {
+            rewinds[REWINDS_MAX - 1] = RewindBlock::of_lost(lost);
         }
         let mut block = Block {
             magic: MAGIC,

@@ -19,7 +19,7 @@ mod paths;
 mod poison;
 mod recycling;
 mod refusals;
-mod seals;
+pub(crate) mod seals;
 mod space;
 mod stage;
 mod stopped;

@@ -15,6 +15,9 @@ pub(super) fn facts(stat: &Stat, has_positions: bool) -> Vec<(&'static str, Stri
         facts.push(("epoch", stat.epoch.to_string()));
     }
     facts.extend(stat.application_tag.map(|tag| ("tag", tag_text(tag))));
+    if let Some((from, end)) = stat.lost {
+        facts.push(("left out", format!("records between {from} and {end}, which were lost")));
+    }
     if let Some(recovery) = &stat.last_recovery {
         facts.push(("recovered", told(recovery)));
         if has_positions {
@@ -43,6 +46,8 @@ pub(super) struct JsonIdentity {
     epoch: u64,
     /// Hexadecimal with `0x`, because numbers of JSON have 53 bits; `null` for none.
     application_tag: Option<String>,
+    /// Between which positions records were left out; `null` where none were.
+    lost: Option<[u64; 2]>,
     last_recovery: Option<JsonRecovery>,
 }
 
@@ -64,6 +69,7 @@ impl From<&Stat> for JsonIdentity {
             log_id: stat.log_id.map(|id| id.to_string()),
             epoch: stat.epoch,
             application_tag: stat.application_tag.map(tag_text),
+            lost: stat.lost.map(|(from, end)| [from.get(), end.get()]),
             last_recovery: stat.last_recovery.as_ref().map(JsonRecovery::from),
         }
     }

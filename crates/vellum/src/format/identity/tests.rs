@@ -33,6 +33,12 @@ fn a_block_comes_back_as_it_was_written_and_a_damaged_one_not_at_all() {
         identity.recovery = recovery;
         assert_eq!(Copy::parse(&identity.to_bytes()), Copy::Whole(identity.clone()));
     }
+    // What was lost takes the place of a rewind.
+    (3..=20).for_each(|number| identity.rewind(Lsn::new(100 * number), 1));
+    identity.lose(Lsn::new(300), Lsn::new(400));
+    assert_eq!(Copy::parse(&identity.to_bytes()), Copy::Whole(identity.clone()));
+    identity.rewind(Lsn::new(9000), 1);
+    assert_eq!(Copy::parse(&identity.to_bytes()), Copy::Whole(identity.clone()));
     let whole = identity.to_bytes();
     for bit in 0..whole.len() * 8 {
         let mut bytes = whole;

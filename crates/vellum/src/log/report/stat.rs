@@ -43,6 +43,10 @@ pub struct Stat {
     pub application_tag: Option<u64>,
     /// What the newest recovery came to, whichever process recovered the log.
     pub last_recovery: Option<Recovery>,
+    /// Between which positions [`repair`](crate::repair) or a
+    /// [restore](crate::ship::Restorer::gap) left out records of a framed log; others between them
+    /// were saved.
+    pub lost: Option<(Lsn, Lsn)>,
     /// How records lie in the segments.
     pub layout: Layout,
     /// Whether each record has an [envelope](crate::Options::envelope).
@@ -198,6 +202,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         log_id: identity.map(|identity| identity.id),
         epoch: identity.map_or(0, |identity| identity.epoch),
         application_tag: identity.map(|identity| identity.tag).filter(|tag| *tag != 0),
+        lost: identity.and_then(|identity| identity.lost),
         last_recovery: identity.and_then(|identity| identity.recovery).or(core.opened.recovery),
         layout: core.geometry.layout,
         has_envelope: core.geometry.has_envelope,

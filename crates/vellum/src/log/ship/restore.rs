@@ -25,11 +25,12 @@ use crate::log::ship::shape::LogShape;
 use crate::log::state::control::{name_geometry, sync_log_names};
 use crate::log::state::identity::fork_step;
 use crate::log::state::names::{
-    LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME,
+    CONTROL_NAME, GEOMETRY_NAME, LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX,
+    UNFINISHED_CONTROL_NAME,
 };
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::rights::Rights;
-use crate::segment::{names, sync_names};
+use crate::segment::{list, names, sync_names};
 use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -99,9 +100,12 @@ impl Restorer {
         let mode = options.mode.unwrap_or(0o666);
         make_directory(dir, mode)?;
         let dir = open_directory(dir)?;
-        let is_taken = names(&dir)?.iter().any(|name| name != LOST_AND_FOUND_NAME);
+        let is_taken = is_taken(&dir, options)?;
         if is_taken && !note::is_half(&dir)? {
-            let message = "the directory is not empty; restore into a new or empty one";
+            let message = match options.may_have_others {
+                true => "there is a log already",
+                false => "the directory is not empty; restore into a new or empty one",
+            };
             return Err(Error::new(ErrorKind::AlreadyExists, message).at_path(&dir));
         }
         let rights = Rights::of_new_log(&dir, mode).or_os("look at", &dir)?;
@@ -254,6 +258,19 @@ impl Restorer {
             room::check(self.dir.path(), &self.shape, &Need { bytes: 0, gap_files })?;
             self.gap_files = gap_files;
         }
+        if to > self.at {
+            self.lose(self.at, to);
+        }
+        self.pad(to)
+    }
+
+    /// Has the log know that records between two positions were left out.
+    pub(crate) fn lose(&mut self, from: Lsn, end: Lsn) {
+        self.shape.identity.lose(from, end);
+    }
+
+    /// Writes pads up to `to`, where a frame may start.
+    pub(crate) fn pad(&mut self, to: Lsn) -> Result<()> {
         while self.shape.layout().has_every_segment() && self.at < to {
             let first = self.segment_of(self.at);
             let end = Lsn::new(first.get() + self.shape.segment_capacity_bytes()).min(to);
@@ -263,6 +280,15 @@ impl Restorer {
         }
         self.at = to;
         Ok(())
+    }
+
+    /// Adds a small file that the log has beside its segments.
+    pub(crate) fn add(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.dir.join(name);
+        let fd = self.rights.create(&self.dir, &path, "make")?;
+        sys::file::write_all_at(&fd, bytes, 0)
+            .and_then(|()| sys::sync::sync(&fd))
+            .or_os("write", &path)
     }
 
     /// Makes the log whole and durable; returns its end. The next process that opens it recovers
@@ -383,6 +409,16 @@ impl std::fmt::Debug for Restorer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Restorer").field("dir", &self.dir.path()).finish_non_exhaustive()
     }
+}
+
+/// Whether something is in the directory that does not belong beside a log that is restored there.
+fn is_taken(dir: &Dir, options: &RestoreOptions) -> Result<bool> {
+    let has_log = |name: &str| [CONTROL_NAME, GEOMETRY_NAME, RESTORING_NAME].contains(&name);
+    let names = names(dir)?;
+    Ok(match options.may_have_others {
+        true => names.iter().any(|name| has_log(name)) || !list(dir)?.is_empty(),
+        false => names.iter().any(|name| name != LOST_AND_FOUND_NAME),
+    })
 }
 
 fn check_begin(shape: &LogShape, begin: Lsn, dir: &Path) -> Result<()> {

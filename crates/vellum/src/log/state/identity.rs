@@ -65,11 +65,15 @@ pub(crate) fn load(dir: &Dir, control: Option<&OwnedFd>) -> Result<Stored> {
     Ok(Stored { identity, is_whole, is_being_cut })
 }
 
-/// What the application said of the log in `dir`, if that can be told.
-pub(crate) fn tag(dir: &Dir) -> Option<u64> {
+/// The identity of the log into which the one in `dir` is saved: another one, which knows of that
+/// one as much as can be told.
+pub(crate) fn of_saved(dir: &Dir) -> Identity {
     let control = dir.open_file(&dir.join(CONTROL_NAME), OFlags::RDONLY).ok();
-    let tag = load(dir, control.as_ref()).ok()?.identity?.tag;
-    (tag != 0).then_some(tag)
+    let stored = load(dir, control.as_ref()).ok().and_then(|stored| stored.identity);
+    let (tag, lost) = stored.map_or((0, None), |stored| (stored.tag, stored.lost));
+    let mut identity = Identity::new(new_id(), tag);
+    identity.lost = lost;
+    identity
 }
 
 fn copy_in_control(dir: &Dir, control: Option<&OwnedFd>) -> Result<Copy> {

@@ -6,15 +6,20 @@ use std::path::Path;
 
 use vellum::{ErrorKind, Layout, Lsn, Options, Tuning};
 
+use super::seals::flip;
 use super::{after_power_cut, in_another_boot, staged};
 use crate::support::{
     Read, assert_holds, assert_sound, copy_log, memory_scratch, payload, place, read_all,
     read_from, segment_files,
 };
 
+fn small() -> Options {
+    staged().tuning(Tuning::new().segment_capacity_bytes(4096))
+}
+
 /// A log with a few commits over two segments, closed with a record that nobody committed.
 fn closed_log(place: &Path) -> Vec<Read> {
-    let log = staged().tuning(Tuning::new().segment_capacity_bytes(4096)).open(place).unwrap();
+    let log = small().open(place).unwrap();
     for seed in 0..8 {
         let lsn = log.append(&payload(Layout::Framed, seed, 400 + 50 * seed as usize)).unwrap();
         if seed % 2 == 0 {
@@ -188,4 +193,84 @@ fn a_segment_that_is_missing_is_noticed_wherever_it_was() {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{name:?}: {error}");
         assert_eq!(error.path(), Some(place(&copy).join(name).as_path()));
     }
+}
+
+/// What a log holds that was saved: where each record is, where recovery begins, where a cursor is,
+/// and between which positions records were left out.
+#[test]
+fn repair_leaves_records_checkpoint_and_cursors_where_they_are() {
+    for lost in [&[4][..], &[4, 5], &[9], &[]] {
+        let dir = memory_scratch();
+        let log = small().open(place(&dir)).unwrap();
+        let appended: Vec<Lsn> = (0..12).map(|byte| log.append(&[byte; 900]).unwrap()).collect();
+        log.checkpoint().set(appended[9]).unwrap();
+        let cursor = log.cursor("reader", Lsn::ZERO).unwrap();
+        cursor.commit(appended[5]).unwrap();
+        drop((cursor, log));
+        for index in lost {
+            flip(&place(&dir), 4096, appended[*index]);
+        }
+        let target = dir.path().join("saved");
+        vellum::repair(place(&dir), &target).unwrap();
+        let saved = small().open(&target).unwrap();
+        for (index, lsn) in appended.iter().enumerate() {
+            let found = saved.read_at(*lsn).map(|record| record.payload);
+            match lost.contains(&index) {
+                true => assert_eq!(found.unwrap_err().kind(), ErrorKind::OutOfRange, "{index}"),
+                false => assert_eq!(found.unwrap(), [index as u8; 900], "{index}"),
+            }
+        }
+        let is_there = !lost.contains(&9);
+        assert_eq!(saved.checkpoint().lsn(), if is_there { appended[9] } else { Lsn::ZERO });
+        let next = if lost.contains(&5) { appended[6] } else { appended[5] };
+        let stat = saved.stat().unwrap();
+        assert_eq!(stat.cursors[0].lsn.max(appended[5]), next, "{lost:?}");
+        assert_eq!(stat.lost.map(|(from, _)| from), lost.first().map(|index| appended[*index]));
+        assert_sound(&saved);
+        assert!(saved.append(b"behind").unwrap() > appended[11]);
+    }
+}
+
+/// The file of the newest records is gone, and the control file knows that they were acknowledged.
+#[test]
+fn repair_gives_out_no_position_that_was_acknowledged() {
+    let dir = memory_scratch();
+    let log = small().open(place(&dir)).unwrap();
+    (0..30).for_each(|byte| assert!(log.append(&[byte; 900]).is_ok()));
+    let last = log.append_durable(b"the last one").unwrap();
+    drop(log);
+    let gone = format!("{:016x}.seg", last.get() / 4096 * 4096);
+    for file in segment_files(&place(&dir)) {
+        if file.file_name().unwrap().to_str().unwrap() >= gone.as_str() {
+            fs::remove_file(&file).unwrap();
+        }
+    }
+    let target = dir.path().join("saved");
+    let report = vellum::repair(place(&dir), &target).unwrap();
+    assert_eq!(report.damage.len(), 1, "{report:?}");
+    let saved = small().open(&target).unwrap();
+    assert!(saved.append(b"new").unwrap() > last);
+    assert!(saved.stat().unwrap().lost.is_some_and(|(_, end)| end > last));
+    assert_sound(&saved);
+}
+
+/// A batch with a damaged record: the others are saved as records of their own.
+#[test]
+fn repair_saves_what_is_whole_of_a_batch() {
+    let dir = memory_scratch();
+    let log = small().open(place(&dir)).unwrap();
+    let mut batch = log.batch();
+    (0..30).for_each(|byte| batch.push(&[byte; 500]).unwrap());
+    let appended = batch.append_each().unwrap();
+    log.append_durable(b"behind").unwrap();
+    drop(log);
+    flip(&place(&dir), 4096, appended[12]);
+    let target = dir.path().join("saved");
+    assert_eq!(vellum::repair(place(&dir), &target).unwrap().records, 30);
+    let saved = small().open(&target).unwrap();
+    for (index, lsn) in appended.iter().enumerate() {
+        let found = saved.read_at(*lsn).map(|record| record.payload == [index as u8; 500]);
+        assert_eq!(found.ok(), (index != 12).then_some(true), "{index}");
+    }
+    assert_sound(&saved);
 }

@@ -33,7 +33,7 @@ fn seals_in(file: &[u8]) -> u64 {
 }
 
 /// Flips a bit of the record at `lsn` in a log of one segment size.
-pub(super) fn flip(log: &Path, capacity: u64, lsn: Lsn) {
+pub(crate) fn flip(log: &Path, capacity: u64, lsn: Lsn) {
     let first = lsn.get() / capacity;
     let oldest = fs::read(&segment_files(log)[0]).unwrap();
     assert!(oldest.len() as u64 > HEADER_LEN && first >= 1, "positions start at a capacity");

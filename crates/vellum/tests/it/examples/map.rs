@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use vellum::{Options, Tuning};
+use vellum::{Lsn, Options, Tuning};
 
 use super::{as_after_power_cut, once_unlocked};
 use crate::support::child::{self, Child};
@@ -116,4 +116,29 @@ fn a_lost_or_damaged_snapshot_is_an_error_and_no_empty_map() {
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&snapshot, &bytes).unwrap();
     assert_eq!(open(dir.path()).unwrap().get("key").as_deref(), Some("value"));
+}
+
+#[test]
+fn a_repaired_map_lacks_no_change_in_silence() {
+    let dir = scratch();
+    let map = open(dir.path()).unwrap();
+    for key in ["one", "two", "three"] {
+        map.commit(&[(key.into(), Some("value".into()))]).unwrap();
+    }
+    drop(map);
+    let log = options().open(dir.path().join("log")).unwrap();
+    let second = log.reader(Lsn::ZERO).unwrap().into_iter().nth(1).unwrap().unwrap().lsn;
+    let capacity = log.stat().unwrap().segment_capacity_bytes;
+    drop(log);
+    for is_damaged in [false, true] {
+        if is_damaged {
+            crate::durable::seals::flip(&dir.path().join("log"), capacity, second);
+        }
+        let other = scratch();
+        vellum::repair(dir.path().join("log"), other.path().join("log")).unwrap();
+        match open(other.path()) {
+            Ok(map) => assert!(!is_damaged && map.get("two").as_deref() == Some("value")),
+            Err(error) => assert!(is_damaged && error.to_string().contains("lost"), "{error}"),
+        }
+    }
 }

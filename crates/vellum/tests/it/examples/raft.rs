@@ -236,3 +236,26 @@ fn a_killed_node_has_every_step_that_it_acknowledged() {
     }
     assert!(model.last() > 100 && model.purged() > 50, "{} {}", model.last(), model.purged());
 }
+
+#[test]
+fn a_repaired_log_lacks_no_vote_in_silence() {
+    let dir = scratch();
+    let log = open(dir.path());
+    let vote = Vote { term: 7, candidate: 1, is_granted: true };
+    log.save_vote(vote).unwrap();
+    drop(log);
+    let log = options().open(dir.path().join("log")).unwrap();
+    let first = log.reader(vellum::Lsn::ZERO).unwrap().next().unwrap().unwrap().lsn;
+    drop(log);
+    for is_damaged in [false, true] {
+        if is_damaged {
+            crate::durable::seals::flip(&dir.path().join("log"), 16384, first);
+        }
+        let other = scratch();
+        vellum::repair(dir.path().join("log"), other.path().join("log")).unwrap();
+        match RaftLog::open(other.path(), &options()) {
+            Ok(log) => assert!(!is_damaged && log.state().vote == Some(vote)),
+            Err(error) => assert!(is_damaged && error.to_string().contains("vote"), "{error}"),
+        }
+    }
+}
