@@ -328,8 +328,10 @@ func (c *client) drop(key string) {
 // those that add no key.
 func (c *client) append(operations []*storage.Operation) ([]vellum.LSN, error) {
 	grows := c.addsKey(operations)
-	if grows && !c.reserve.fill() {
-		return nil, vellum.ErrNoSpace
+	if grows {
+		if err := c.reserve.fill(); err != nil {
+			return nil, err
+		}
 	}
 	positions, err := c.appendBatch(operations)
 	if !errors.Is(err, vellum.ErrNoSpace) {

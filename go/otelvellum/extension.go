@@ -16,8 +16,9 @@ import (
 
 // vellumStorage gives each component a log of its own.
 type vellumStorage struct {
-	config  *Config
-	logger  *zap.Logger
+	config *Config
+	logger *zap.Logger
+	// Filled by Start, or where a key is added first.
 	reserve *reserve
 }
 
@@ -30,9 +31,8 @@ func (s *vellumStorage) Start(context.Context, component.Host) error {
 			return err
 		}
 	}
-	s.reserve = newReserve(s.config.Directory, s.config.ReserveMiB*mebibyte)
-	if !s.reserve.fill() {
-		s.logger.Warn("the disk has no space for the reserve",
+	if err := s.reserve.fill(); err != nil {
+		s.logger.Warn("there is no reserve, so no key is added", zap.Error(err),
 			zap.Int64("reserve_mib", s.config.ReserveMiB))
 	}
 	return nil

@@ -24,5 +24,7 @@ func createDefaultConfig() component.Config {
 func create(_ context.Context, set extension.Settings, config component.Config) (
 	extension.Extension, error,
 ) {
-	return &vellumStorage{config: config.(*Config), logger: set.Logger}, nil
+	c := config.(*Config)
+	reserve := newReserve(c.Directory, c.ReserveMiB*mebibyte)
+	return &vellumStorage{config: c, logger: set.Logger, reserve: reserve}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 )
@@ -90,6 +91,30 @@ func SmallDisk(t *testing.T, size string) string {
 	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", path)
 	if output, err := mount.CombinedOutput(); err != nil {
 		Skip(t, "mount: ", string(output))
+	}
+	t.Cleanup(func() {
+		if output, err := exec.Command("umount", path).CombinedOutput(); err != nil {
+			t.Errorf("umount: %s", output)
+		}
+	})
+	return path
+}
+
+// FormattedDisk mounts a new filesystem of a kind for a test: "ext3" of so many MiB.
+func FormattedDisk(t *testing.T, kind string, mebibytes int64) string {
+	t.Helper()
+	image, path := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	err := os.WriteFile(image, nil, 0o600)
+	if err == nil {
+		err = os.Truncate(image, mebibytes<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"mkfs." + kind, "-q", "-F", image}, {"mount", "-o", "loop", image, path}} {
+		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			Skip(t, command[0], ": ", err, string(output))
+		}
 	}
 	t.Cleanup(func() {
 		if output, err := exec.Command("umount", path).CombinedOutput(); err != nil {
