@@ -59,7 +59,7 @@ func appendEntry(to []byte, entry *raft.Log) ([]byte, error) {
 
 // entryIndex reads the index alone.
 func entryIndex(record []byte) (uint64, error) {
-	if len(record) < entryHeaderBytes {
+	if len(record) < entryHeaderBytes || order.Uint64(record[8:]) == math.MaxUint64 {
 		return 0, errNotARecord
 	}
 	return order.Uint64(record[8:]), nil
@@ -106,7 +106,11 @@ func decodeDeletion(record []byte) (first, last uint64, err error) {
 	if len(record) != 17 {
 		return 0, 0, errNotARecord
 	}
-	return order.Uint64(record[1:]), order.Uint64(record[9:]), nil
+	first, last = order.Uint64(record[1:]), order.Uint64(record[9:])
+	if first > last {
+		return 0, 0, errNotARecord
+	}
+	return first, last, nil
 }
 
 // encodeValue: kind, then key and value, each behind its length (4).
@@ -178,10 +182,16 @@ func decodeCheckpoint(record []byte) (*index, map[string][]byte, error) {
 		return nil, nil, errNotARecord
 	}
 	entries := &index{}
+	// Blocks have entries, follow one another, and end before the last index.
+	var end uint64
 	for range blocks {
-		count := int(order.Uint32(rest[8:]))
+		first, count := order.Uint64(rest), int(order.Uint32(rest[8:]))
+		if count == 0 || first < end || first > math.MaxUint64-uint64(count) {
+			return nil, nil, errNotARecord
+		}
+		end = first + uint64(count)
 		entries.blocks = append(entries.blocks, &block{
-			first:       order.Uint64(rest),
+			first:       first,
 			count:       count,
 			skip:        int(order.Uint32(rest[12:])),
 			stored:      vellum.LSN(order.Uint64(rest[16:])),
