@@ -15,7 +15,7 @@ const (
 
 // look has the state saved where enough has changed. The caller holds mu.
 func (q *Queue) look() {
-	segment := vellum.LSN(q.options.segmentBytes())
+	segment := q.segment
 	isDue := q.saved.acks >= unsavedAcks || q.end-min(q.saved.at, q.end) >= unsavedSegments*segment ||
 		q.flight.floor()-min(q.saved.floor, q.flight.floor()) >= segment
 	if isDue {
@@ -42,7 +42,7 @@ func (q *Queue) keepUp() error {
 	q.mu.Lock()
 	behind := q.flight.floor() - min(q.saved.floor, q.flight.floor())
 	q.mu.Unlock()
-	if behind < vellum.LSN(q.options.segmentBytes()) {
+	if behind < q.segment {
 		return nil
 	}
 	return q.saveState()
@@ -138,6 +138,7 @@ func (q *Queue) recover() error {
 		return err
 	}
 	now, from := &state{front: floor}, floor
+	q.segment = vellum.LSN(stat.SegmentBytes)
 	if stat.LostEnd > floor {
 		// The state counts what was lost. All that is left is from the floor on.
 		q.seen = positionSet{}

@@ -1,6 +1,8 @@
 package vellumqueue
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"vellum"
@@ -44,8 +46,9 @@ func Lease(lease time.Duration) Option { return func(o *options) { o.lease = lea
 func MaxInFlight(messages int) Option { return func(o *options) { o.maxInFlight = messages } }
 
 // MaxBytes is how many bytes of log the queue may take, from its oldest message on, and what
-// [Queue.Put] does when there are as many. The files take up to two segments more. The default, 0,
-// is no limit.
+// [Queue.Put] does when there are as many. It counts from now on, also for what is in the queue
+// already. The files take up to two segments more: of a sixteenth of the limit with which the queue
+// was made, 1 MiB to 16 MiB. The default, 0, is no limit.
 func MaxBytes(bytes uint64, whenFull Full) Option {
 	return func(o *options) { o.maxBytes, o.whenFull = bytes, whenFull }
 }
@@ -63,6 +66,23 @@ func AckAtOnce() Option { return func(o *options) { o.ackAtOnce = true } }
 // Log adds options of the log, such as [vellum.Mode].
 func Log(opts ...vellum.Option) Option {
 	return func(o *options) { o.log = append(o.log, opts...) }
+}
+
+// openLog opens the log of the queue. One that is there keeps the length of its segments, whatever the
+// queue may take now.
+func (o *options) openLog(path string) (*vellum.Log, error) {
+	shape := []vellum.Option{
+		vellum.WAL(), vellum.ApplicationTag(tag), vellum.SpareSegmentsMax(2),
+	}
+	if o.maxBytes > 0 {
+		there := append(slices.Clone(shape), vellum.Create(false))
+		log, err := vellum.Open(path, append(there, o.log...)...)
+		if !errors.Is(err, vellum.ErrNotFound) {
+			return log, err
+		}
+		shape = append(shape, vellum.SegmentBytes(o.segmentBytes()))
+	}
+	return vellum.Open(path, append(shape, o.log...)...)
 }
 
 // segmentBytes is a sixteenth of what the queue may take, so that files can go in time.

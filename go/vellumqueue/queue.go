@@ -44,6 +44,7 @@ const unseenPause = 10 * time.Millisecond
 // time.
 type Queue struct {
 	options options
+	segment vellum.LSN // bytes of a segment
 	log     *vellum.Log
 	cursor  *vellum.Cursor
 	buffers sync.Pool
@@ -115,13 +116,7 @@ func Open(path string, opts ...Option) (*Queue, error) {
 	}
 	q.options.maxInFlight = max(q.options.maxInFlight, 1)
 	q.buffers.New = func() any { return new([]byte) }
-	shape := []vellum.Option{
-		vellum.WAL(), vellum.ApplicationTag(tag), vellum.SpareSegmentsMax(2),
-	}
-	if q.options.maxBytes > 0 {
-		shape = append(shape, vellum.SegmentBytes(q.options.segmentBytes()))
-	}
-	log, err := vellum.Open(path, append(shape, q.options.log...)...)
+	log, err := q.options.openLog(path)
 	if err != nil {
 		return nil, err
 	}

@@ -761,3 +761,39 @@ func TestASecondCloseWaitsUntilTheQueueIsClosed(t *testing.T) {
 		t.Cleanup(func() { must(t, <-first) })
 	}
 }
+
+// Another limit opens the queue with what is in it, and counts from then on.
+func TestTheLimitOfAQueueCanChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "queue")
+	limits := []uint64{0, 200 << 20, 100 << 20, 1 << 30, 1 << 20, 0}
+	for number, limit := range limits {
+		q := open(t, path, MaxBytes(limit, Fail))
+		want(t, q.Stats().Len, uint64(number))
+		put(t, q, "message")
+		must(t, q.Close())
+	}
+	// Less than a segment.
+	q := open(t, path, MaxBytes(1<<20, Block))
+	for range limits {
+		must(t, get(t, q).Ack(background))
+	}
+	data := make([]byte, 300<<10)
+	for range 100 {
+		must(t, q.Put(background, data))
+		must(t, q.Put(background, data))
+		must(t, get(t, q).Ack(background))
+		must(t, get(t, q).Ack(background))
+	}
+	q = reopenAs(t, q, MaxBytes(1<<20, Fail))
+	for range 3 {
+		must(t, q.Put(background, data))
+	}
+	wantError(t, q.Put(background, data), ErrFull)
+}
+
+func reopenAs(t *testing.T, q *Queue, opts ...Option) *Queue {
+	t.Helper()
+	path := q.log.Path()
+	must(t, q.Close())
+	return open(t, path, opts...)
+}
