@@ -7,8 +7,8 @@ pub(crate) const LINE_LEN_MAX: usize = 60 << 10;
 /// `len` bytes of marker, ending in a newline.
 ///
 /// A reader of the file sees that something is missing, how much and why. Only the first line has
-/// words, and only where `lost` is how much is missing: who adds up such lines counts no byte
-/// twice. All else is tildes; where the space is too short for words, a few tildes or a bare
+/// words, and only where `lost` is the number of missing bytes: a sum over such lines counts no
+/// byte twice. All else is tildes; where the space is too short for words, a few tildes or a bare
 /// newline have to do.
 pub(crate) fn marker(lost: Option<u64>, len: usize, reason: &str) -> Vec<u8> {
     let mut bytes = vec![b'~'; len];

@@ -56,7 +56,7 @@ pub(crate) fn write_to(
     open: impl Fn(Lsn) -> Result<Arc<Segment>>,
 ) -> Result<()> {
     let (end, skips) = (range.end(), is_skipped(core, range));
-    let (mut lsn, mut is_told) = (range.start, false);
+    let (mut lsn, mut is_reported) = (range.start, false);
     while lsn < end {
         let segment = open(core.segment_of(lsn))?;
         let segment_end = core.segment_end(lsn);
@@ -66,14 +66,14 @@ pub(crate) fn write_to(
         } else if skips && lsn == range.start {
             cut_off(&segment, lsn)?;
         } else {
-            let lost = (!is_told).then_some(end.get() - lsn.get());
+            let lost = (!is_reported).then_some(end.get() - lsn.get());
             write_marker(
                 &segment,
                 Range { start: lsn, len: limit.get() - lsn.get() },
                 lost,
                 reason,
             )?;
-            is_told = true;
+            is_reported = true;
         }
         lsn = limit;
     }
@@ -91,7 +91,7 @@ pub(crate) fn cut_off(segment: &Segment, lsn: Lsn) -> Result<()> {
     sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
 }
 
-/// A marker over `range`, in one segment. It tells of `lost` bytes, if those are not told yet.
+/// A marker over `range`, in one segment, that reports `lost` bytes.
 fn write_marker(
     segment: &Segment,
     range: Range,
@@ -255,7 +255,7 @@ mod tests {
     use crate::{Options, Tuning};
 
     #[test]
-    fn who_pads_again_writes_the_same_bytes() {
+    fn padding_again_writes_the_same_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let tuning = Tuning::new().segment_capacity_bytes(1 << 20);
         let log = enter::open(&dir.path().join("log"), &Options::text().tuning(tuning)).unwrap();

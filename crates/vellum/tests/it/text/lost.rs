@@ -1,4 +1,4 @@
-//! What stands in the place of a line whose writer died: its size, told once.
+//! The marker in the place of a line whose writer died says its size once.
 
 use vellum::{Fill, Options, Tuning};
 
@@ -9,7 +9,7 @@ use crate::support::{FILLS, assert_sound, payloads, place, scratch};
 /// A line of the report: longer than a marker's line, and than two segments of 64 KiB.
 const LOST: usize = 174_635;
 
-/// The sizes that the markers among `lines` tell.
+/// The sizes that the markers among `lines` report.
 fn told(lines: &[Vec<u8>]) -> Vec<usize> {
     let size = |line: &Vec<u8>| {
         let words = std::str::from_utf8(line).ok()?.strip_prefix("~ vellum: ")?;
