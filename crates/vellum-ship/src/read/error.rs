@@ -9,9 +9,9 @@ use crate::store::StoreError;
 #[non_exhaustive]
 pub enum ReadError {
     /// A request failed, and did so again.
-    #[error("{key}: {error}")]
+    #[error("{key}{error}")]
     Store {
-        /// The object, or the prefix that was listed.
+        /// The object, or the prefix that was listed, and a colon; nothing where it is of all.
         key: String,
         /// What the store says.
         error: StoreError,

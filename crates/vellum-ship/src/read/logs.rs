@@ -13,6 +13,8 @@ const FOLDERS_MAX: usize = 10_000;
 /// The prefixes, below the store's own, of all logs there, in order; an empty one is the store's
 /// own. One small request and one list for each folder.
 pub async fn find_logs(store: &dyn Store) -> Result<Vec<String>, ReadError> {
+    // First a list: S3 refuses to say whether an object is there without a word why.
+    patiently("", || store.folders("")).await?;
     let mut found = Vec::new();
     let mut folders = vec![String::new()];
     let mut looked = 0;

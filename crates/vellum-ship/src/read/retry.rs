@@ -5,7 +5,7 @@ use std::time::Duration;
 use vellum::internal::escaped;
 
 use super::ReadError;
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreErrorKind};
 
 /// Tries of one request; the waits between them are some two minutes together. The store repeats
 /// each one a few times by itself.
@@ -33,5 +33,8 @@ where
 }
 
 fn failed(key: &str, error: StoreError) -> ReadError {
-    ReadError::Store { key: escaped(key).to_string(), error }
+    // Of the bucket as a whole, or of everything below the URL.
+    let is_of_all = key.is_empty() || error.kind() == StoreErrorKind::NoBucket;
+    let key = if is_of_all { String::new() } else { format!("{}: ", escaped(key)) };
+    ReadError::Store { key, error }
 }

@@ -3,6 +3,7 @@
 //! One writing primitive: an object is created if no object has its key, and never changed.
 //! Anything that is asked for can fail without saying whether it was done; see [`Store::create`].
 
+mod answers;
 mod directory;
 mod error;
 mod fault;

@@ -12,6 +12,7 @@ use object_store::{
     PutPayload,
 };
 
+use super::answers;
 use super::patience::in_time;
 use super::{MAX_OBJECT, Meta, PutOutcome, Store, StoreError, StoreErrorKind, too_large};
 use crate::pool;
@@ -19,12 +20,14 @@ use crate::pool;
 /// A store of `object_store`, below a prefix.
 pub(super) struct Objects {
     store: Box<dyn ObjectStore>,
+    /// `bucket NAME`, or `container NAME`.
+    bucket: String,
     prefix: String,
 }
 
 impl Objects {
-    pub(super) fn new(store: Box<dyn ObjectStore>, prefix: String) -> Objects {
-        Objects { store, prefix }
+    pub(super) fn new(store: Box<dyn ObjectStore>, bucket: String, prefix: String) -> Objects {
+        Objects { store, bucket, prefix }
     }
 
     fn path(&self, key: &str) -> Path {
@@ -37,6 +40,25 @@ impl Objects {
         Some(Meta { key: key.to_string(), size: meta.size, modified })
     }
 
+    fn convert(&self, error: &Error) -> StoreError {
+        let text = text_of(error);
+        match kind_of(error, &text) {
+            kind @ StoreErrorKind::NoBucket => {
+                StoreError::new(kind, format!("the {} does not exist", self.bucket))
+            }
+            kind => StoreError::new(kind, answers::plain(&text)),
+        }
+    }
+
+    /// What is absent is no error.
+    fn absent<T>(&self, error: &Error, nothing: T) -> Result<T, StoreError> {
+        let converted = self.convert(error);
+        match error {
+            Error::NotFound { .. } if converted.kind() != StoreErrorKind::NoBucket => Ok(nothing),
+            _ => Err(converted),
+        }
+    }
+
     /// Reads no more than `most` bytes.
     async fn read(
         &self,
@@ -47,7 +69,7 @@ impl Objects {
         // What it may take follows from what there is, and not from the most there might be.
         let result = match in_time(0, self.store.get_opts(&self.path(key), options)).await? {
             Ok(result) => result,
-            Err(error) => return absent(error, None),
+            Err(error) => return self.absent(&error, None),
         };
         let bytes = result.range.end - result.range.start;
         if bytes > most {
@@ -55,7 +77,7 @@ impl Objects {
         }
         match in_time(bytes, collect(result, bytes as usize)).await? {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(error) => absent(error, None),
+            Err(error) => self.absent(&error, None),
         }
     }
 }
@@ -75,20 +97,6 @@ async fn collect(result: GetResult, bytes: usize) -> object_store::Result<Bytes>
     Ok(Bytes::from_owner(buffer))
 }
 
-/// What is absent is no error.
-fn absent<T>(error: Error, nothing: T) -> Result<T, StoreError> {
-    match error {
-        Error::NotFound { .. } if !names_a_missing_bucket(&error) => Ok(nothing),
-        error => Err(convert(&error)),
-    }
-}
-
-/// The codes with which S3, GCS and Azure say that it is the bucket that is missing.
-fn names_a_missing_bucket(error: &Error) -> bool {
-    let text = text_of(error);
-    ["NoSuchBucket", "ContainerNotFound"].iter().any(|code| text.contains(code))
-}
-
 /// The text of an error and of everything below it that it does not repeat.
 fn text_of(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -103,26 +111,13 @@ fn text_of(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn convert(error: &Error) -> StoreError {
-    let text = text_of(error);
-    StoreError::new(kind_of(error, &text), &text)
-}
-
+/// The kind of an error with this text.
 fn kind_of(error: &Error, text: &str) -> StoreErrorKind {
-    match error {
-        _ if names_a_missing_bucket(error) => StoreErrorKind::NoBucket,
-        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => StoreErrorKind::Denied,
-        // What could not be asked of whoever gives out credentials; it may be a busy server as
-        // well.
-        Error::Generic { .. } if has_status(text, "40") => StoreErrorKind::Other,
+    let kind = match error {
         Error::Generic { .. } | Error::JoinError { .. } => StoreErrorKind::Transient,
         _ => StoreErrorKind::Other,
-    }
-}
-
-/// Whether the server answered with a status that begins with these digits.
-fn has_status(text: &str, digits: &str) -> bool {
-    text.contains(&format!("status code: {digits}"))
+    };
+    answers::kind_of(text).unwrap_or(kind)
 }
 
 #[async_trait]
@@ -133,7 +128,7 @@ impl Store for Objects {
         match in_time(bytes, put).await? {
             Ok(_) => Ok(PutOutcome::Created),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(PutOutcome::Exists),
-            Err(error) => Err(convert(&error)),
+            Err(error) => Err(self.convert(&error)),
         }
     }
 
@@ -150,7 +145,7 @@ impl Store for Objects {
     async fn head(&self, key: &str) -> Result<Option<Meta>, StoreError> {
         match in_time(0, self.store.head(&self.path(key))).await? {
             Ok(meta) => Ok(self.meta(meta)),
-            Err(error) => absent(error, None),
+            Err(error) => self.absent(&error, None),
         }
     }
 
@@ -167,7 +162,7 @@ impl Store for Objects {
             match in_time(0, listed.try_next()).await? {
                 Ok(Some(meta)) => found.extend(self.meta(meta)),
                 Ok(None) => break,
-                Err(error) => return absent(error, Vec::new()),
+                Err(error) => return self.absent(&error, Vec::new()),
             }
         }
         found.retain(|meta: &Meta| meta.key.starts_with(prefix));
@@ -180,7 +175,7 @@ impl Store for Objects {
         let listed = self.store.list_with_delimiter(Some(&folder));
         let listed = match in_time(0, listed).await? {
             Ok(listed) => listed.common_prefixes,
-            Err(error) => return absent(error, Vec::new()),
+            Err(error) => return self.absent(&error, Vec::new()),
         };
         let mut names: Vec<String> =
             listed.iter().filter_map(|path| Some(path.filename()?.to_string())).collect();
@@ -191,7 +186,7 @@ impl Store for Objects {
     async fn delete(&self, key: &str) -> Result<(), StoreError> {
         match in_time(0, self.store.delete(&self.path(key))).await? {
             Ok(()) => Ok(()),
-            Err(error) => absent(error, ()),
+            Err(error) => self.absent(&error, ()),
         }
     }
 }

@@ -53,7 +53,8 @@ fn open_at(location: &Location, environment: &Environment) -> Result<Arc<dyn Sto
         Location::Directory(path) => Arc::new(Directory::open(path)?),
         Location::Bucket { service, bucket, prefix } => {
             let store = bucket_store(*service, bucket, environment)?;
-            Arc::new(Objects::new(store, prefix.clone()))
+            let word = if *service == Service::Azure { "container" } else { "bucket" };
+            Arc::new(Objects::new(store, format!("{word} {bucket}"), prefix.clone()))
         }
     };
     FaultStore::from_environment(store, environment)

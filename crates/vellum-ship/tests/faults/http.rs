@@ -13,11 +13,11 @@ use crate::wrong::{FAULTS, WrongServer};
 /// How many of a hundred requests go wrong.
 const RATE: u64 = 20;
 
-fn place(server: &WrongServer) -> Place {
+pub(crate) fn place(server: &WrongServer) -> Place {
     Place::at("s3://bucket/app", server.environment())
 }
 
-fn append(place: &Place, kind: Kind, name: &str, count: u64) {
+pub(crate) fn append(place: &Place, kind: Kind, name: &str, count: u64) {
     let log = kind.open(&place.path("log"));
     for number in 0..count {
         log.append(record(name, number).as_bytes()).unwrap();

@@ -8,6 +8,7 @@ mod kills;
 mod ledger;
 mod overrun;
 mod place;
+mod refusals;
 mod rivals;
 #[path = "../stores/server.rs"]
 mod server;

@@ -49,6 +49,8 @@ pub(crate) enum Fault {
     Stale,
     /// The answer comes late.
     Slow,
+    /// This status and this code, and nothing was done.
+    Refused(u16, &'static str),
 }
 
 impl Fault {
@@ -91,6 +93,8 @@ struct Shared {
     /// How many of a hundred requests go wrong.
     rate: AtomicU64,
     is_away: AtomicBool,
+    /// What every request is answered with.
+    refusal: Mutex<Option<(u16, &'static str)>>,
     /// How many requests are never answered.
     silent: AtomicU64,
     late: Mutex<Vec<Whole>>,
@@ -117,6 +121,7 @@ impl WrongServer {
             random: Mutex::new(Numbers::new(seed)),
             rate: AtomicU64::new(rate),
             is_away: AtomicBool::new(false),
+            refusal: Mutex::default(),
             silent: AtomicU64::new(0),
             late: Mutex::default(),
             next: Mutex::default(),
@@ -138,6 +143,11 @@ impl WrongServer {
     /// From now on no request is done, or all are again.
     pub(crate) fn set_away(&self, is_away: bool) {
         self.shared.is_away.store(is_away, Ordering::SeqCst);
+    }
+
+    /// From now on every request is refused with this status and this code, or none is any more.
+    pub(crate) fn refuse(&self, refusal: Option<(u16, &'static str)>) {
+        *self.shared.refusal.lock().unwrap() = refusal;
     }
 
     pub(crate) fn set_rate(&self, rate: u64) {
@@ -200,6 +210,9 @@ impl Shared {
         if self.is_away.load(Ordering::SeqCst) {
             return Err(lost());
         }
+        if let Some((status, code)) = *self.refusal.lock().unwrap() {
+            return Ok(refusal(status, code));
+        }
         let one_less = |left: u64| left.checked_sub(1);
         if self.silent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
             return std::future::pending().await;
@@ -234,6 +247,7 @@ impl Shared {
             Some(Fault::Busy) => return Ok(refusal(503, "SlowDown")),
             Some(Fault::Failed) => return Ok(refusal(500, "InternalError")),
             Some(Fault::Conflict) => return Ok(refusal(409, "ConditionalRequestConflict")),
+            Some(Fault::Refused(status, code)) => return Ok(refusal(status, code)),
             Some(Fault::Reset) => return Err(lost()),
             Some(Fault::Late) => {
                 self.late.lock().unwrap().push(request);

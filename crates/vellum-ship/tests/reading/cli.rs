@@ -179,7 +179,7 @@ fn credentials_are_in_no_error() {
         .output()
         .unwrap();
     let said = text(&failed.stderr);
-    assert!(said.contains("NoSuchBucket") && said.contains("[hidden]"), "{said}");
+    assert!(said.contains("the bucket [hidden] does not exist"), "{said}");
     assert!(!said.contains(secret) && !said.contains(USER) && !said.contains(SECRET), "{said}");
 }
 
