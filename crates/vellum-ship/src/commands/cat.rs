@@ -234,9 +234,12 @@ async fn cat_many(args: &CatArgs, names: &[String]) -> Result<Outcome> {
     for name in names {
         remotes.push(super::remote(&url_below(&args.url, name)).await?);
     }
-    let mut logs = Vec::new();
+    let (mut logs, mut outcome) = (Vec::new(), Outcome::Good);
     for (name, remote) in names.iter().zip(&remotes) {
         let extent = wanted(&remote.plan().await?, args, remote).await?;
+        if !extent.gaps().is_empty() {
+            outcome = Outcome::Damaged;
+        }
         let parts = Parts::new(remote, &extent, 1);
         logs.push(Merging::begin(name, remote, parts).await?);
     }
@@ -249,7 +252,7 @@ async fn cat_many(args: &CatArgs, names: &[String]) -> Result<Outcome> {
         next.extend(first(&logs[index], index));
     }
     printer.flush()?;
-    Ok(Outcome::Good)
+    Ok(outcome)
 }
 
 /// One of many logs.

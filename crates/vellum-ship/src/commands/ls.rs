@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use url::Url;
 use vellum_command::moment::text_of_nanos;
-use vellum_command::outcome::{Outcome, Result};
+use vellum_command::outcome::{DAMAGED, Outcome, Result};
 use vellum_command::output::print_json;
 use vellum_command::shipping::LsArgs;
 use vellum_ship::decide::Plan;
@@ -24,7 +24,8 @@ pub(super) async fn run(args: LsArgs) -> Result<Outcome> {
             // The other logs are of use.
             Err(error) => {
                 output::say(format_args!("{url}: {error}"));
-                outcome = Outcome::Damaged;
+                let is_damage = crate::code(&error) == Some(DAMAGED);
+                outcome = outcome.and(if is_damage { Outcome::Damaged } else { Outcome::Failed });
             }
         }
     }

@@ -96,13 +96,15 @@ fn tell(plan: &Plan, found: &Found) {
     for (start, end) in &found.gaps {
         output::say(format_args!("{start} to {end} were lost before they were shipped"));
     }
-    let good = match found.damage.len() {
-        0 => "all good".to_string(),
-        count => format!("{count} damaged"),
+    let verdict = match (found.damage.len(), found.gaps.len()) {
+        (0, 0) => "all good".to_string(),
+        (0, gaps) => format!("lost in {gaps} gaps before it was shipped"),
+        (damaged, 0) => format!("{damaged} damaged"),
+        (damaged, gaps) => format!("{damaged} damaged, and {gaps} gaps"),
     };
     let (begin, end) = (plan.begin, plan.end.lsn);
     output::say(format_args!(
-        "{} objects with {} from {begin} to {end}: {good}",
+        "{} objects with {} from {begin} to {end}: {verdict}",
         found.objects,
         output::bytes(found.bytes)
     ));

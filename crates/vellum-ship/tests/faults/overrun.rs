@@ -128,6 +128,10 @@ fn look(place: &Place) {
     good(&stat);
     let stat: serde_json::Value = serde_json::from_slice(&stat.stdout).unwrap();
     assert!(stat["gaps"].as_u64() > Some(0), "{stat}");
+    let verified = place.command(&["verify", place.url()]).output().unwrap();
+    assert_eq!(verified.status.code(), Some(3));
+    let verdict = text(&verified).lines().last().unwrap().to_string();
+    assert!(verdict.contains("lost in") && !verdict.contains("all good"), "{verdict}");
     let restored = place.restore("copy");
     assert_eq!(restored.status.code(), Some(3), "{}", text(&restored));
     assert!(text(&restored).contains("were lost before they were shipped"), "{}", text(&restored));

@@ -70,6 +70,22 @@ async fn many_logs_are_listed_and_merged_in_the_order_they_were_shipped() {
     assert!(changes > 4, "{changes} changes between the logs");
 }
 
+#[tokio::test]
+async fn a_gap_in_one_of_many_logs_is_told_by_the_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    shipped(dir.path(), "one").await;
+    let log = log(&dir.path().join("two"), Layout::Framed);
+    append(&log, 28);
+    let url = format!("file://{}", dir.path().join("store/two").display());
+    let mut hand = Hand::begin_in(&log, open_or_create(&url).unwrap()).await;
+    hand.lose_one(400).await;
+    hand.ship(400).await;
+    let cat = run(&["cat", &format!("file://{}", dir.path().join("store").display())]);
+    let said = text(&cat.stderr);
+    assert!(said.contains("were lost before they were shipped"), "{said}");
+    assert_eq!(cat.status.code(), Some(3), "{said}");
+}
+
 /// Each log is one chunk: by the times of these, one log would come before the other.
 #[tokio::test]
 async fn many_logs_with_envelopes_are_merged_by_the_times_of_their_records() {
