@@ -384,6 +384,23 @@ fn a_log_that_is_detached_ships_elsewhere() {
 }
 
 #[test]
+fn a_target_in_the_logs_own_directory_is_refused() {
+    let place = Place::new();
+    let log = Options::text().file_link(true).open(place.path("app.log")).unwrap();
+    fill(&log, "line", 10);
+    std::os::unix::fs::symlink(place.path("app.log.d"), place.path("by-link")).unwrap();
+    for target in ["app.log.d", "app.log.d/store", "by-link/store"] {
+        let url = format!("file://{}", place.path(target).display());
+        let mut command = Command::new(SHIP);
+        command.arg("ship").arg(place.path("app.log")).args([&url, "--once"]);
+        let refused = command.output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{target}: {}", text(&refused));
+        assert!(text(&refused).contains("the directory of the log itself"), "{}", text(&refused));
+        assert!(!place.path("app.log.d/store").exists());
+    }
+}
+
+#[test]
 fn a_log_is_closed_when_the_shipper_ends() {
     let place = Place::new();
     let log = Options::mapped_text().open(place.path("log")).unwrap();

@@ -1,7 +1,9 @@
 //! `vellum-ship ship`: what is durable here goes to a store.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use indicatif::ProgressBar;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -11,7 +13,7 @@ use vellum_command::outcome::{BadValue, Outcome, Result};
 use vellum_command::shipping::{Retained, ShipArgs};
 use vellum_ship::decide::Retain;
 use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
-use vellum_ship::store;
+use vellum_ship::store::{self, Location, Store};
 
 use super::minute::Minute;
 use crate::output;
@@ -55,11 +57,11 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
             },
         }
     };
-    let url = args.url().to_owned();
+    let (url, dir) = (args.url().to_owned(), log.path().to_path_buf());
     // A directory may be on a filesystem that does not answer.
     let store = tokio::select! {
         () = &mut stop => return Ok(Outcome::Good),
-        store = tokio::task::spawn_blocking(move || store::open_or_create(&url)) => store??,
+        store = tokio::task::spawn_blocking(move || open_store(&url, &dir)) => store??,
     };
     let options = ShipOptions {
         url: args.url().to_owned(),
@@ -85,6 +87,22 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         say_what_was_shipped(&args, before.log_bytes)?;
     }
     Ok(Outcome::Good)
+}
+
+/// The store at a URL, which is not in the log's own directory `dir`.
+fn open_store(url: &str, dir: &Path) -> Result<Arc<dyn Store>> {
+    if let Location::Directory(target) = Location::parse(url)? {
+        // Its parent has to be there.
+        let above = target.parent().map(fs::canonicalize).and_then(io::Result::ok);
+        let real = fs::canonicalize(&target).ok().or(above);
+        if real.is_some_and(|real| fs::canonicalize(dir).is_ok_and(|dir| real.starts_with(dir))) {
+            let dir = dir.display();
+            let text =
+                format!("{url} is in the directory of the log itself, {dir}: choose another");
+            return Err(BadValue(text).into());
+        }
+    }
+    Ok(store::open_or_create(url)?)
 }
 
 /// Says in a line how much has come to the store since `before`.
