@@ -1,4 +1,5 @@
-//! A store that fails by a seed, for tests: `VELLUM_SHIP_FAULTS=seed:7,rate:20`.
+//! A store that fails by a seed, for tests: `VELLUM_SHIP_FAULTS=seed:7,rate:20`. A release build
+//! takes the latency alone, for `vellum-ship bench`.
 //!
 //! It does what networks and servers do: errors before and after a request was done, requests that
 //! are done long after their error, 409 for an object that is not there, short reads, lists that
@@ -97,6 +98,10 @@ impl FaultStore {
             return Ok(inner);
         };
         match Faults::parse(text) {
+            Some(faults) if faults.rate > 0 && !cfg!(debug_assertions) => {
+                let text = format!("{VARIABLE}={text}: only a debug build fails on purpose");
+                Err(StoreError::new(StoreErrorKind::Other, text))
+            }
             Some(faults) => Ok(Arc::new(FaultStore::new(inner, faults))),
             None => {
                 let text = format!("{VARIABLE}={text}: not seed:N,rate:PERCENT,latency:Nms");
