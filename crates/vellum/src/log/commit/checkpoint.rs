@@ -4,10 +4,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::log::commit::Commit;
 use crate::log::commit::trigger::Event;
-use crate::log::commit::{Commit, Leader};
 use crate::log::state::core::Core;
-use crate::{Error, ErrorKind, Lsn, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A file descriptor that says when a checkpoint is due.
 ///
@@ -48,23 +48,6 @@ impl Commit<'_> {
     pub(crate) fn is_checkpoint_due(self) -> bool {
         self.core.geometry.layout.has_commit_records()
             && self.core.commits.trigger.is_due(self.core.words())
-    }
-}
-
-impl Leader<'_> {
-    /// Has a durable commit record carry the checkpoint that stays when the segments before `begin`
-    /// are removed.
-    pub(crate) fn carry_checkpoint(self, begin: Lsn) -> Result<()> {
-        let core = self.writer.core;
-        let commits = &core.words().commits;
-        let first = core.segment_of(begin);
-        if commits.checkpoint() == Lsn::ZERO || first <= core.segment_of(core.begin()) {
-            return Ok(());
-        }
-        match commits.record_end() {
-            end if end > first => Commit::of(core).commit_to(end),
-            _ => self.commit_with_record(),
-        }
     }
 }
 

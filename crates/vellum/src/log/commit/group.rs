@@ -289,6 +289,21 @@ impl<'a> Leader<'a> {
         }
     }
 
+    /// Has a durable commit record carry the checkpoint that stays when the segments before `begin`
+    /// are removed.
+    pub(crate) fn carry_checkpoint(self, begin: Lsn) -> Result<()> {
+        let core = self.writer.core;
+        let commits = &core.words().commits;
+        let first = core.segment_of(begin);
+        if commits.checkpoint() == Lsn::ZERO || first <= core.segment_of(core.begin()) {
+            return Ok(());
+        }
+        match commits.record_end() {
+            end if end > first => Commit::of(core).commit_to(end),
+            _ => self.commit_with_record(),
+        }
+    }
+
     /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
     /// longer: where the device is slow nobody is dead.
     fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {

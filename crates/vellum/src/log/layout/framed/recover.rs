@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::error::OsResult;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::frame::{ALIGNMENT, Kind};
+use crate::format::identity::CutCheckpoint;
 use crate::format::segment::{HEADER_LEN, path};
 use crate::log::layout::framed::frames::{self, Scan, Zeros};
 use crate::log::layout::framed::staged;
@@ -39,9 +40,9 @@ pub(crate) fn find_end(
     evidence: Evidence<'_>,
     access: Access,
 ) -> Result<Positions> {
-    let Evidence { loss, reserved, .. } = evidence;
+    let Evidence { loss, cut, reserved, .. } = evidence;
     let mut zeros = Zeros::default();
-    let (record_at, record) = newest_record(core, &mut zeros, firsts, Lsn::MAX)?;
+    let newest_record @ (_, record) = find_record(core, &mut zeros, firsts, Lsn::MAX)?;
     let noted = noted_begin(core, firsts)?.max(record.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
@@ -91,21 +92,29 @@ pub(crate) fn find_end(
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
     let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
-    let (at, record) = match record.checkpoint < end {
-        true => (record_at, record),
-        // It has arrived without what lies in front of it. The one before was acknowledged.
-        false => newest_record(core, &mut zeros, &firsts, end)?,
-    };
-    let is_of_before = at < evidence.cut.at;
-    let checkpoint = if is_of_before { evidence.cut.checkpoint } else { record.checkpoint };
+    let checkpoint = checkpoint_before(core, &mut zeros, &firsts, newest_record, (end, cut))?;
     let staged_from = if access == Access::Change { end } else { end_in_segments };
     Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, recovered })
+}
+
+/// The checkpoint of the newest commit record; where that has arrived without what lies in front of
+/// it, the one before, which was acknowledged. Of a log that was cut since, the one noted then.
+fn checkpoint_before(
+    core: &Core,
+    zeros: &mut Zeros,
+    firsts: &[Lsn],
+    newest: (Lsn, CommitRecord),
+    (end, cut): (Lsn, CutCheckpoint),
+) -> Result<Lsn> {
+    let is_there = newest.1.checkpoint < end;
+    let (at, record) = if is_there { newest } else { find_record(core, zeros, firsts, end)? };
+    Ok(if at < cut.at { cut.checkpoint } else { record.checkpoint })
 }
 
 /// Where the commit record is that knows of most, in the newest segment that has any, and what it
 /// says; zeros where there is none. Of those alone whose segment begins and whose checkpoint lies
 /// before `limit`.
-fn newest_record(
+fn find_record(
     core: &Core,
     zeros: &mut Zeros,
     firsts: &[Lsn],

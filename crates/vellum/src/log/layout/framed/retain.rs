@@ -13,7 +13,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::commit::Leader;
 use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::framed::frames::{self, Scan};
@@ -63,7 +62,9 @@ impl Frames<'_> {
         let arrived = self.core.commits.stage.as_ref().map_or(published, |_| durable());
         match words.commits.checkpoint() {
             Lsn::ZERO => Lsn::new(published.min(arrived)),
-            checkpoint => checkpoint.min(Lsn::new(published.min(arrived))),
+            // Its commit record may be on the way, or its process dead. The newest that has arrived
+            // carries the one before.
+            checkpoint => checkpoint.min(Lsn::new(published.min(durable().saturating_sub(1)))),
         }
     }
 
@@ -104,7 +105,6 @@ impl FrameWriter<'_> {
         // Another log may have taken the place.
         place::require(core)?;
         // Before the lock, which writers need.
-        Leader::of(self.writer).carry_checkpoint(first)?;
         let holding = CursorFile::of(core).sync_holding_cursors()?;
         let prepare = self.writer.lock_prepare()?;
         let first = first.min(CursorFile::of(core).held_from(holding)?);
@@ -126,5 +126,34 @@ impl FrameWriter<'_> {
             let rule = if is_too_much { RemovalRule::Bytes } else { RemovalRule::Age };
             self.writer.core.words().removed.count(rule, self.writer.core.capacity());
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::log::append::Append;
+    use crate::log::commit::Commit;
+    use crate::log::open::enter;
+    use crate::{Fill, Options, Tuning};
+
+    #[test]
+    fn a_checkpoint_that_is_not_committed_yet_removes_no_commit_record_of_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let tuning = Tuning::new().segment_capacity_bytes(16 << 10).fill(Fill::Mapped);
+        let options = Options::events().tuning(tuning).retain_bytes(16 << 10);
+        let log = Arc::new(enter::open(&dir.path().join("log"), &options).unwrap());
+        let append = || Append::of(&log).append_record(&[5; 600]).unwrap();
+        let first = append();
+        Commit::of(&log).set_checkpoint(first).unwrap();
+        let last = (0..100).map(|_| append()).last().unwrap();
+        // As a process does that dies then.
+        log.words().commits.set_checkpoint(last);
+        assert!((0..100).all(|_| append() > last));
+        assert!(log.begin() <= first, "{} is kept", log.begin());
+        Commit::of(&log).set_checkpoint(last).unwrap();
+        assert!((0..100).all(|_| append() > last));
+        assert!(log.begin() > first, "then it goes");
     }
 }
