@@ -378,6 +378,15 @@ impl Strike for Killing<'_> {
         go().map_err(|error| format!("the victim went astray: {error}"))
     }
 
+    fn finish(&mut self) -> Result<(), Fault> {
+        // Where a step came to a system call, that was not carried out.
+        if self.reached == Reached::There {
+            let answer = self.campaign.run_to_mark(self.victim);
+            answer.map_err(|error| format!("the victim does not come to its end: {error}"))?;
+        }
+        self.kill()
+    }
+
     fn kill(&mut self) -> Result<(), Fault> {
         let kill = || -> io::Result<()> {
             trace::kill(self.victim)?;

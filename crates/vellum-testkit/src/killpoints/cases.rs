@@ -109,6 +109,12 @@ fn cases_on_the_device() -> Vec<Case> {
         add(framed, &[Truncate, Recover], &[Opener, Waiting], fill);
         add(framed, &[Trim], &[Opener, Attached, Waiting], fill);
         add(framed, &[Trim, SetCheckpoint, Close], &[Committing], fill);
+        add(
+            framed,
+            &[SetCheckpoint, Commit, CommitRollOver, Trim, Close, Recover],
+            &[Between],
+            fill,
+        );
     }
     let staged = Fill::Staged;
     add(framed, &[CommitByFlush], &[Opener, Attached, Waiting, Committing], staged);

@@ -112,8 +112,11 @@ impl Scene<'_> {
     fn check_mark(&self, log: &Log, is_done: bool) -> Result<(), Fault> {
         let target = Lsn::new(self.page.word(TRIM_TO).load(Ordering::SeqCst));
         let mark = log.checkpoint().lsn();
-        let sets = self.case.operation == Operation::SetCheckpoint;
-        if sets && mark == target || !(sets && is_done) && mark == Lsn::ZERO {
+        let operation = self.case.operation;
+        let has_one = operation.has_checkpoint_before() && self.case.layout == Layout::Framed;
+        let sets = operation == Operation::SetCheckpoint;
+        let must_be = has_one || sets && is_done;
+        if (must_be || sets) && mark == target || !must_be && mark == Lsn::ZERO {
             return Ok(());
         }
         Err(format!("the checkpoint is {mark} and not {target}"))

@@ -123,6 +123,9 @@ pub enum Survivor {
     Follower,
     /// A process that commits one record after the other all the time.
     Committing,
+    /// A process that opens the log, commits a record and leaves while the victim stands at the
+    /// point, as far as it can. The victim lives on, and is killed when it is done.
+    Between,
 }
 
 /// One row of the test.
@@ -256,6 +259,11 @@ impl Operation {
     /// How many closed files its policy keeps, where it removes older ones.
     pub fn retained_files(self) -> Option<u64> {
         (self == Operation::Retain).then_some(6)
+    }
+
+    /// Whether the log has a checkpoint when it begins.
+    pub fn has_checkpoint_before(self) -> bool {
+        self == Operation::Truncate
     }
 
     /// Whether it opens a log whose words do not hold.

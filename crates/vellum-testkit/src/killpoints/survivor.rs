@@ -46,6 +46,8 @@ pub trait Strike {
     fn reach(&mut self) -> Result<(), Fault>;
     /// Kills it there.
     fn kill(&mut self) -> Result<(), Fault>;
+    /// Takes it to the end of the operation, if it can go on, and kills it there.
+    fn finish(&mut self) -> Result<(), Fault>;
 }
 
 impl Scene<'_> {
@@ -74,6 +76,7 @@ impl Scene<'_> {
             Survivor::Waiting => self.play_waiting(own, strike),
             Survivor::Follower => self.play_follower(own, strike),
             Survivor::Committing => self.play_committing(strike),
+            Survivor::Between => self.play_between(own, strike),
         }
     }
 
@@ -123,6 +126,30 @@ impl Scene<'_> {
         let mut records = later(self.case);
         let log = self.open()?;
         self.leave_full_disk(&log, None, &[own])?;
+        for record in &records {
+            self.append(&log, *record)?;
+        }
+        records.insert(0, own);
+        self.finish_with(log, None, &records)?;
+        Ok(elapsed)
+    }
+
+    fn play_between(&self, own: Payload, strike: &mut dyn Strike) -> Result<u64, Fault> {
+        strike.reach()?;
+        let work = || {
+            self.page.word(READY).store(1, Ordering::SeqCst);
+            let log = self.case.options().open(self.dir)?;
+            self.append_and_commit(&log, own).map(drop).map_err(anyhow::Error::msg)
+        };
+        let between = self.start(work)?;
+        // It waits for the victim where that holds something.
+        self.await_sleep_or_end(between)?;
+        strike.finish()?;
+        let start = trace::now_ns();
+        self.await_end(between)?;
+        let elapsed = trace::now_ns() - start;
+        let mut records = later(self.case);
+        let log = self.open()?;
         for record in &records {
             self.append(&log, *record)?;
         }
@@ -237,7 +264,7 @@ impl Scene<'_> {
         let is_done = self.page.word(DONE).load(Ordering::SeqCst) == 1;
         let mut expected = case.expected(own, is_done, records);
         let found = check::read_all(&log)?;
-        if case.survivor == Survivor::Committing {
+        if matches!(case.survivor, Survivor::Committing | Survivor::Between) {
             durable::put_in_place(case, &mut expected, &found);
         }
         if case.operation == Operation::Trim {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use vellum::{ErrorKind, Log, Lsn, Reservation};
+use vellum::{ErrorKind, Layout, Log, Lsn, Reservation};
 
 use super::call;
 use super::cursors;
@@ -80,6 +80,12 @@ fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
         (&log, operation)
     {
         page.word(TRIM_TO).store(find_trim_target(log)?.get(), Ordering::SeqCst);
+    }
+    if let (Some(log), true) = (&log, operation.has_checkpoint_before())
+        && case.layout == Layout::Framed
+    {
+        // The truncation drops its commit record.
+        log.checkpoint().set(Lsn::new(page.word(TRIM_TO).load(Ordering::SeqCst)))?;
     }
     if let (Some(log), true) = (&log, operation.is_of_cursors()) {
         page.word(TRIM_TO).store(find_trim_target(log)?.get(), Ordering::SeqCst);
