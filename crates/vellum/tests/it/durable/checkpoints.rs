@@ -1,5 +1,7 @@
 //! The mark that a user keeps with the log.
 
+use std::time::Duration;
+
 use vellum::{ErrorKind, Lsn, Options};
 
 use super::seals::flip;
@@ -112,6 +114,23 @@ fn a_checkpoint_survives_a_trim_to_the_end_of_its_commit_record() {
     let copy = after_power_cut(&place(&dir));
     let recovered = Options::default().open(place(&copy)).unwrap();
     assert_eq!(recovered.checkpoint().lsn(), first);
+}
+
+/// Nothing is published behind a reservation; a record that was appended there is covered all the
+/// same.
+#[test]
+fn a_checkpoint_covers_every_record_whose_append_has_returned() {
+    let dir = scratch();
+    let log = staged().timeout(Duration::from_millis(50)).open(place(&dir)).unwrap();
+    let first = log.append(b"first").unwrap();
+    let held = log.reserve(3).unwrap();
+    let behind = log.append(b"behind").unwrap();
+    assert!(log.published() <= behind);
+    assert_eq!(log.checkpoint().set(first).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(log.checkpoint().lsn(), Lsn::ZERO);
+    drop(held);
+    log.checkpoint().set(first).unwrap();
+    assert!(log.durable() > behind);
 }
 
 #[test]
