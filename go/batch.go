@@ -65,8 +65,8 @@ func (b *Batch) AppendEach(ctx context.Context) ([]LSN, error) {
 
 func (b *Batch) append(ctx context.Context, lsns []LSN) (LSN, error) {
 	defer b.Discard()
-	if b.isLong {
-		return 0, &Error{Code: ErrTooLarge, Path: b.log.path, Message: "a record of the batch has more than 4 GiB - 1"}
+	if err := b.check(); err != nil {
+		return 0, err
 	}
 	l := b.log.core
 	if err := l.enter(ctx, &l.appends); err != nil {
@@ -81,7 +81,19 @@ func (b *Batch) append(ctx context.Context, lsns []LSN) (LSN, error) {
 	return outcome(ctx, answer)
 }
 
+func (b *Batch) check() error {
+	if b.isLong {
+		return &Error{Code: ErrTooLarge, Path: b.log.path, Message: "a record of the batch has more than 4 GiB - 1"}
+	}
+	return nil
+}
+
 func (b *Batch) call(lsns []LSN) C.vg_answer {
 	each := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(lsns)))
 	return C.vg_append_batch(b.log.c, bytesOf(b.records), C.size_t(len(b.records)), each, C.size_t(len(lsns)))
+}
+
+func (b *Batch) callDurable(lsns []LSN) C.vg_answer {
+	each := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(lsns)))
+	return C.vg_append_batch_durable(b.log.c, bytesOf(b.records), C.size_t(len(b.records)), each, C.size_t(len(lsns)))
 }

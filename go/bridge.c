@@ -59,11 +59,20 @@ vg_answer vg_recovered(const vellum_log *log, vellum_recovery *recovery)
     return answer_of(vellum_recovered(log, recovery), 0);
 }
 
+// No bytes of text are nothing: the log ends where they were appended.
+static uint64_t last_of(const vellum_log *log, uint64_t lsn)
+{
+    uint64_t tail = vellum_tail(log);
+    return lsn < tail ? lsn : tail - 1;
+}
+
 vg_answer vg_append(const vellum_log *log, const uint8_t *data, size_t len)
 {
     uint64_t lsn = 0;
     int status = vellum_append(log, data, len, &lsn);
-    return answer_of(status, lsn);
+    vg_answer answer = answer_of(status, lsn);
+    answer.other = len == 0 ? last_of(log, lsn) : lsn;
+    return answer;
 }
 
 static int push_all(vellum_batch *batch, const uint8_t *records, size_t len)
@@ -101,7 +110,11 @@ vg_answer vg_append_batch(const vellum_log *log,
         status = vellum_batch_append(batch, &lsn);
     else
         status = vellum_batch_append_each(batch, lsns, count);
-    return answer_of(status, lsns != NULL && count > 0 ? lsns[0] : lsn);
+    if (lsns == NULL || count == 0)
+        return answer_of(status, lsn);
+    vg_answer answer = answer_of(status, lsns[0]);
+    answer.other = last_of(log, lsns[count - 1]);
+    return answer;
 }
 
 int vg_place_of(const vellum_log *log, uint64_t lsn)
@@ -126,6 +139,29 @@ static vg_answer durable_answer(const vellum_log *log, int status)
 vg_answer vg_commit(const vellum_log *log, uint64_t lsn)
 {
     return durable_answer(log, vellum_commit(log, lsn));
+}
+
+static vg_answer then_commit(const vellum_log *log, vg_answer appended)
+{
+    if (appended.status != VELLUM_OK)
+        return appended;
+    vg_answer answer = vg_commit(log, appended.other);
+    answer.value = appended.value;
+    return answer;
+}
+
+vg_answer vg_append_durable(const vellum_log *log, const uint8_t *data, size_t len)
+{
+    return then_commit(log, vg_append(log, data, len));
+}
+
+vg_answer vg_append_batch_durable(const vellum_log *log,
+                                  const uint8_t *records,
+                                  size_t len,
+                                  uint64_t *lsns,
+                                  size_t count)
+{
+    return then_commit(log, vg_append_batch(log, records, len, lsns, count));
 }
 
 vg_answer vg_sync(const vellum_log *log)

@@ -31,13 +31,23 @@ vg_answer vg_reopen(const vellum_log *log, vellum_log **reopened);
 vg_answer vg_close(vellum_log *log);
 vg_answer vg_recovered(const vellum_log *log, vellum_recovery *recovery);
 
+// `other` is the position that makes it durable when it is committed, 0 where it was dropped.
 vg_answer vg_append(const vellum_log *log, const uint8_t *data, size_t len);
-// Records one behind the other, each behind its length in four bytes. `lsns` may be NULL.
+// As vg_append and vg_commit: `value` is 0 where the append has failed, and `other` the durable end.
+vg_answer vg_append_durable(const vellum_log *log, const uint8_t *data, size_t len);
+// Records one behind the other, each behind its length in four bytes. `lsns` may be NULL; without it
+// `other` is 0.
 vg_answer vg_append_batch(const vellum_log *log,
                           const uint8_t *records,
                           size_t len,
                           uint64_t *lsns,
                           size_t count);
+// As vg_append_durable, for at least one record.
+vg_answer vg_append_batch_durable(const vellum_log *log,
+                                  const uint8_t *records,
+                                  size_t len,
+                                  uint64_t *lsns,
+                                  size_t count);
 
 // Whether the record at `lsn` has to be committed.
 enum { VG_NOT_DURABLE, VG_DURABLE, VG_BEYOND };

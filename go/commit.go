@@ -27,6 +27,9 @@ type committer struct {
 	waiting []*waiter
 	syncing []*waiter
 	leaders int
+	// Whether the last commit was for several.
+	isShared atomic.Bool
+	bells    chan chan struct{}
 }
 
 // waiter is a call that waits until a record is durable, or for 0 until everything published is.
@@ -35,36 +38,46 @@ type waiter struct {
 	durable LSN
 	err     error
 	isOver  atomic.Bool
-	// Held until it is over. No channel: that would belong to the bubble of testing/synctest in which it
-	// was made, and what ends the wait may be outside.
+	// Gets a value when it is over: one of the bells of the log, or nil.
+	bell chan struct{}
+	// Held until it is over, where there is no bell.
 	parked sync.Mutex
 }
 
-func newWaiter(lsn LSN) *waiter {
+// bellsOfLog is how many calls wait by a channel. Those beyond wait for a mutex, which costs them more.
+// All bells are made with the log: a channel belongs to the bubble of testing/synctest in which it was
+// made, and one call may ring for another one that is in no bubble or another.
+const bellsOfLog = 256
+
+func newBells() (bells chan chan struct{}) {
+	bells = make(chan chan struct{}, bellsOfLog)
+	for range bellsOfLog {
+		bells <- make(chan struct{}, 1)
+	}
+	return bells
+}
+
+func (c *committer) newWaiter(lsn LSN) *waiter {
 	w := &waiter{lsn: lsn}
-	w.parked.Lock()
+	select {
+	case w.bell = <-c.bells:
+	default:
+		w.parked.Lock()
+	}
 	return w
 }
 
 // end says what has come of it, unless the wait has ended before.
 func (w *waiter) end(durable LSN, err error) {
-	if w.isOver.CompareAndSwap(false, true) {
-		w.durable, w.err = durable, err
+	if !w.isOver.CompareAndSwap(false, true) {
+		return
+	}
+	w.durable, w.err = durable, err
+	if w.bell != nil {
+		w.bell <- struct{}{}
+	} else {
 		w.parked.Unlock()
 	}
-}
-
-// AppendDurable appends one record and makes it survive a power cut. Any number of goroutines share
-// the writes of the device.
-//
-// Errors: as for [Log.Append] and [Log.Commit]. After an error of the commit, and when ctx has ended
-// meanwhile, the record may be in the log; its position is returned with the error then.
-func (l *Log) AppendDurable(ctx context.Context, record []byte) (LSN, error) {
-	lsn, err := l.Append(ctx, record)
-	if err == nil {
-		err = l.Commit(ctx, lsn)
-	}
-	return lsn, err
 }
 
 // Commit makes the record at lsn, and everything before it, survive a power cut. ctx ends the wait
@@ -109,7 +122,7 @@ func (c *committer) wait(ctx context.Context, log *core, lsn LSN) (LSN, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	own := newWaiter(lsn)
+	own := c.newWaiter(lsn)
 	c.mu.Lock()
 	if lsn == 0 {
 		c.syncing = append(c.syncing, own)
@@ -126,20 +139,31 @@ func (c *committer) wait(ctx context.Context, log *core, lsn LSN) (LSN, error) {
 	} else if leads {
 		c.lead(log)
 	}
-	return own.outcome(ctx, log)
+	return c.outcome(ctx, log, own)
 }
 
 // outcome waits for what comes of it.
-func (w *waiter) outcome(ctx context.Context, log *core) (LSN, error) {
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { w.end(0, ctx.Err()) })
-		defer stop()
-	}
+func (c *committer) outcome(ctx context.Context, log *core, w *waiter) (LSN, error) {
 	if log.timeout > 0 {
 		timer := time.AfterFunc(log.timeout, func() { w.end(0, commitTimedOut(log, w.lsn)) })
 		defer timer.Stop()
 	}
-	w.parked.Lock()
+	switch {
+	case w.bell != nil:
+		select {
+		case <-w.bell:
+		case <-ctx.Done():
+			w.end(0, ctx.Err())
+			<-w.bell
+		}
+		c.bells <- w.bell
+	case ctx.Done() != nil:
+		stop := context.AfterFunc(ctx, func() { w.end(0, ctx.Err()) })
+		defer stop()
+		w.parked.Lock()
+	default:
+		w.parked.Lock()
+	}
 	return w.durable, w.err
 }
 
@@ -157,7 +181,7 @@ func (c *committer) lead(log *core) {
 	log.users.count.Add(1)
 	go func() {
 		defer log.users.leave()
-		for c.step(log) {
+		for c.step(log, 2) {
 		}
 	}()
 }
@@ -165,14 +189,21 @@ func (c *committer) lead(log *core) {
 // leadFor commits on this goroutine until its own waiter has its outcome; then another one leads.
 func (c *committer) leadFor(log *core, own *waiter) {
 	for !own.isOver.Load() {
-		if !c.step(log) {
+		if !c.step(log, 1) {
 			return
 		}
 	}
+	c.handOver(log)
+}
+
+// handOver ends the lead of this goroutine: another one leads where any wait.
+func (c *committer) handOver(log *core) {
 	c.mu.Lock()
 	isLast := len(c.waiting)+len(c.syncing) == 0
 	if isLast {
 		c.leaders--
+	} else {
+		c.isShared.Store(true)
 	}
 	c.mu.Unlock()
 	if !isLast {
@@ -180,8 +211,15 @@ func (c *committer) leadFor(log *core, own *waiter) {
 	}
 }
 
+// isAlone reports whether no others are about to commit: there are no more users than these, and the
+// last commit was for one.
+func (c *committer) isAlone(log *core, users int64) bool {
+	return log.users.count.Load() <= users && !c.isShared.Load()
+}
+
 // gather lets those append first who are about to: a commit takes as long for many as for one. Without
 // it the goroutines that one commit has released miss the next one, so that each serves half of them.
+// One that commits alone does not: it would wait behind all goroutines of the program that can run.
 func (c *committer) gather() {
 	for before := 0; ; runtime.Gosched() {
 		c.mu.Lock()
@@ -195,15 +233,19 @@ func (c *committer) gather() {
 }
 
 // step commits what is waited for, in one call of C. It gives the lead up, and reports that, where
-// nobody waits.
-func (c *committer) step(log *core) bool {
-	c.gather()
+// nobody waits. The users are those that a commit for one has.
+func (c *committer) step(log *core, users int64) bool {
+	if !c.isAlone(log, users) {
+		c.gather()
+	}
 	c.mu.Lock()
-	if len(c.waiting)+len(c.syncing) == 0 {
+	count := len(c.waiting) + len(c.syncing)
+	if count == 0 {
 		c.leaders--
 		c.mu.Unlock()
 		return false
 	}
+	c.isShared.Store(count > 1)
 	syncing := c.syncing
 	c.syncing = nil
 	var target LSN
@@ -217,12 +259,12 @@ func (c *committer) step(log *core) bool {
 	} else {
 		answer = C.vg_commit(log.c, C.uint64_t(target))
 	}
-	c.settle(log, syncing, target, answer)
+	_ = c.settle(log, syncing, target, answer)
 	return true
 }
 
-// settle tells those who waited what has come of it.
-func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg_answer) {
+// settle tells those who waited what has come of it, and returns the error. The answer's is freed.
+func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg_answer) error {
 	durable := LSN(answer.other)
 	isAgain := answer.status == C.VELLUM_TIMED_OUT
 	err := failure(answer)
@@ -256,4 +298,5 @@ func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg
 	}
 	clear(c.waiting[len(rest):])
 	c.waiting = rest
+	return err
 }

@@ -100,6 +100,7 @@ func newLog(c *C.vellum_log, path string, timeout time.Duration, blocks bool) *L
 	shared := &core{
 		c: c, users: newUsers(), appends: newGate(), slow: newGate(), full: make(chan struct{}, 1),
 		timeout: timeout, blocks: blocks, path: path, handles: map[closer]struct{}{},
+		commits: committer{bells: newBells()},
 	}
 	log := &Log{core: shared}
 	// For a log that nobody closes.
