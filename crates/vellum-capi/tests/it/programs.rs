@@ -70,6 +70,28 @@ fn a_failed_write_reaches_every_function_that_promises_durability() {
 }
 
 #[test]
+fn a_handler_of_the_program_for_bus_errors_may_be_left_in_any_way() {
+    build_and_run("bus_handler.c");
+}
+
+#[test]
+fn a_copy_of_the_library_answers_bus_errors_beside_another_one() {
+    if !have(&["cc", "c++", "pkg-config"]) {
+        return;
+    }
+    let dir = scratch();
+    let link: Vec<String> =
+        shared().into_iter().filter(|flag| flag != "-lvellum").chain(["-ldl".into()]).collect();
+    let program = compile(dir.path(), "copies.c", &link, &[]);
+    let copies = ["first.so", "second.so"].map(|name| {
+        let copy = dir.path().join(name);
+        fs::copy(prefix().join("lib/libvellum.so"), &copy).unwrap();
+        copy
+    });
+    run(command(&program, dir.path()).args(copies));
+}
+
+#[test]
 fn threads_forks_and_other_programs_share_a_log_and_death_loses_nothing() {
     build_and_run("processes.c");
 }

@@ -12,7 +12,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use rustix::io;
 
@@ -20,18 +20,41 @@ use super::table::{self, Entry};
 use crate::fork::AtLeastOnce;
 use crate::last_errno;
 
-/// What was there before; null is the default action. Never freed: a handler may be reading it.
-static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
-/// The thread that passes a signal on to what was there before, or 0.
-static PASSING: AtomicI32 = AtomicI32::new(0);
 /// Bytes in a page; asked for before the handler is set.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
+/// What was there before, the newest first; none is the default action. Never freed: a handler may
+/// be reading it.
+static BEFORE: AtomicPtr<Before> = AtomicPtr::new(ptr::null_mut());
 
-/// Sets the handler where the signal has its default action.
+/// The flags of this handler. The kernel reads those of stopped children for `SIGCHLD` alone: here
+/// they tell another copy of this library in the process which handler this is. `SA_ONSTACK` has it
+/// on the thread's stack for signals, if there is one: a language's own stacks may be short.
+const FLAGS: c_int = libc::SA_SIGINFO
+    | libc::SA_ONSTACK
+    | libc::SA_RESTART
+    | libc::SA_NOCLDSTOP
+    | libc::SA_NOCLDWAIT;
+
+/// An action that was there before.
+struct Before {
+    action: libc::sigaction,
+    was_called: AtomicBool,
+    next: *const Before,
+}
+
+/// What a signal was passed on to: the second half of its `siginfo_t`. The kernel clears it for each
+/// signal, so that nothing is left of a handler that did not return (`siglongjmp`).
+type Passed = [*const Before; 8];
+const _: () = assert!(2 * size_of::<Passed>() == size_of::<libc::siginfo_t>());
+
+type Handler = extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// Sets the handler where the signal has its default action, or is answered by another copy of this
+/// library, which gets the faults of its own mappings from here.
 pub(super) fn set_where_default() {
     static HANDLER: AtLeastOnce = AtLeastOnce::new();
     HANDLER.ensure(|| {
-        let _ = set(is_default);
+        let _ = set(|before| is_default(before) || before.sa_flags & FLAGS == FLAGS);
     });
 }
 
@@ -49,17 +72,12 @@ fn set(may_set: impl Fn(&libc::sigaction) -> bool) -> io::Result<()> {
         return Ok(());
     }
     PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
-    BEFORE.store(Box::into_raw(Box::new(before)), Ordering::Release);
+    remember(before);
+    // What the handler before has chosen holds while it is called from here: which signals wait,
+    // and whether this one does.
     let mut action = before;
     action.sa_sigaction = ours();
-    // On the thread's stack for signals, if it has one: a language's own stacks may be short.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    // SAFETY: all zeros is a set of signals; `sigemptyset` makes it an empty one.
-    action.sa_mask = unsafe {
-        let mut none = MaybeUninit::zeroed();
-        libc::sigemptyset(none.as_mut_ptr());
-        none.assume_init()
-    };
+    action.sa_flags = FLAGS | (before.sa_flags & libc::SA_NODEFER);
     // SAFETY: the handler keeps to what may be done in one, see `on_signal`.
     match unsafe { libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()) } {
         0 => Ok(()),
@@ -67,8 +85,38 @@ fn set(may_set: impl Fn(&libc::sigaction) -> bool) -> io::Result<()> {
     }
 }
 
+/// All that was there before, the newest first.
+fn all_before() -> impl Iterator<Item = &'static Before> {
+    // SAFETY: each one is null or points to a `Before` that is never freed or changed.
+    let of = |before: *const Before| unsafe { before.as_ref() };
+    std::iter::successors(of(BEFORE.load(Ordering::Acquire)), move |before| of(before.next))
+}
+
+/// Puts an action before all others, if it is not the first one.
+fn remember(action: libc::sigaction) {
+    // One that is to be called once may have been.
+    let is_same = |before: &Before| {
+        before.action.sa_sigaction == action.sa_sigaction
+            && before.action.sa_flags == action.sa_flags
+            && action.sa_flags & libc::SA_RESETHAND == 0
+    };
+    if all_before().next().is_some_and(is_same) {
+        return;
+    }
+    let mut next = BEFORE.load(Ordering::Acquire);
+    let made = Box::into_raw(Box::new(Before { action, was_called: AtomicBool::new(false), next }));
+    loop {
+        match BEFORE.compare_exchange(next, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(newest) => next = newest,
+        }
+        // SAFETY: made above, and in nobody else's sight until it is exchanged.
+        unsafe { (*made).next = next };
+    }
+}
+
 fn ours() -> libc::sighandler_t {
-    on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as libc::sighandler_t
+    on_signal as Handler as libc::sighandler_t
 }
 
 fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
@@ -127,7 +175,10 @@ fn is_in_program(address: usize) -> bool {
 }
 
 /// The handler. It makes system calls and reads and stores atomics: what may be done in a handler.
-extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+///
+/// A handler that it calls may leave it by `siglongjmp`, `pthread_exit` or an exception: none of the
+/// functions from here to there has anything to drop.
+extern "C-unwind" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel hands in what it says of the signal. `errno` is this thread's, and is put
     // back for the code that was interrupted.
     unsafe {
@@ -186,34 +237,52 @@ fn put_copy(start: usize, len: usize, on_loss: Option<super::OnLoss>) -> bool {
     }
 }
 
-/// Does what would have been done without this handler.
+/// Does what would have been done without this handler. A handler that was set over this one and
+/// calls it may be there before too: then this one is called again for the same signal.
 ///
 /// # Safety
 ///
 /// The arguments are those of a handler.
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: `BEFORE` is null or points to an action that is never freed. A handler that was set
-    // with its flags takes these arguments.
+    // SAFETY: the information of a signal is on the stack of this thread, aligned for pointers, and
+    // as long as two `Passed`; the kernel has nothing in the second one.
     unsafe {
-        let thread = libc::gettid();
-        let before = BEFORE.load(Ordering::Acquire).as_ref();
         let is_sent = (*info).si_code <= 0;
-        match before.map_or(libc::SIG_DFL, |before| before.sa_sigaction) {
+        let passed = info.cast::<Passed>().add(1);
+        let is_new = |before: &&Before| !(*passed).contains(&ptr::from_ref(*before));
+        let free = (*passed).iter().position(|before| before.is_null());
+        let (Some(before), Some(free)) = (all_before().find(is_new), free) else {
+            return restore_default(signal, is_sent);
+        };
+        (*passed)[free] = before;
+        match before.action.sa_sigaction {
             libc::SIG_IGN if is_sent => {}
             libc::SIG_DFL | libc::SIG_IGN => restore_default(signal, is_sent),
-            // What was there before has called this handler: each would call the other for ever.
-            _ if PASSING.load(Ordering::Relaxed) == thread => restore_default(signal, is_sent),
-            handler => {
-                PASSING.store(thread, Ordering::Relaxed);
-                if before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0) {
-                    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
-                        std::mem::transmute(handler);
-                    handler(signal, info, context);
-                } else {
-                    let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
-                    handler(signal);
-                }
-                PASSING.store(0, Ordering::Relaxed);
+            _ if before.is_used_up() => restore_default(signal, is_sent),
+            _ => before.call(signal, info, context),
+        }
+        (*passed)[free] = ptr::null();
+    }
+}
+
+impl Before {
+    /// Whether it was to be called once, and was.
+    fn is_used_up(&self) -> bool {
+        let is_once = self.action.sa_flags & libc::SA_RESETHAND != 0;
+        self.was_called.swap(true, Ordering::Relaxed) && is_once
+    }
+
+    /// # Safety
+    ///
+    /// It is a function, and the arguments are those of a handler.
+    unsafe fn call(&self, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        let handler = self.action.sa_sigaction;
+        // SAFETY: a handler that was set with its flags takes these arguments.
+        unsafe {
+            if self.action.sa_flags & libc::SA_SIGINFO != 0 {
+                std::mem::transmute::<usize, Handler>(handler)(signal, info, context);
+            } else {
+                std::mem::transmute::<usize, extern "C-unwind" fn(c_int)>(handler)(signal);
             }
         }
     }
