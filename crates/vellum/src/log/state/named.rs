@@ -15,6 +15,10 @@ use crate::sys::file::directory_of;
 
 /// What the name of the directory has behind that of the link.
 const SUFFIX: &str = ".d";
+/// No name is longer. Where the directory's would be, the directory has the path itself.
+const NAME_BYTES_MAX: usize = 255;
+/// So many links from one to the next are followed, as the kernel does.
+const LINKS_MAX: usize = 40;
 
 /// The directory of the log that `path` names; `makes_link` says that a new one is to have a link.
 pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
@@ -58,14 +62,22 @@ pub(crate) fn link(directory: &Path) -> Option<PathBuf> {
 fn target_of_link(path: &Path) -> Option<PathBuf> {
     let mut name = path.file_name()?.to_os_string();
     name.push(SUFFIX);
-    (!path.as_os_str().as_bytes().ends_with(b"/")).then(|| path.with_file_name(name))
+    let is_file = !path.as_os_str().as_bytes().ends_with(b"/");
+    (is_file && name.len() <= NAME_BYTES_MAX).then(|| path.with_file_name(name))
 }
 
-/// The directory whose `current` a link leads to, if it is there.
+/// The directory whose `current` a link leads to, perhaps through other links, if it is there.
 fn linked(link: &Path) -> Option<PathBuf> {
-    let target = fs::read_link(link).ok()?;
-    let directory = directory_of(link).join(target.parent()?);
-    (target.file_name()? == CURRENT_NAME && holds_log(&directory)).then_some(directory)
+    let mut link = link.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let target = directory_of(&link).join(fs::read_link(&link).ok()?);
+        let directory = directory_of(&target);
+        if target.file_name()? == CURRENT_NAME && holds_log(directory) {
+            return Some(directory.to_path_buf());
+        }
+        link = target;
+    }
+    None
 }
 
 /// Whether a log is there, or was begun.

@@ -185,3 +185,34 @@ fn many_make_one_log_and_one_link() {
         assert_eq!(text(&path).lines().count(), 4);
     }
 }
+
+#[test]
+fn a_link_to_the_link_of_a_log_is_followed() {
+    let dir = scratch();
+    let path = closed(dir.path());
+    fs::create_dir(dir.path().join("other")).unwrap();
+    let (near, far) = (dir.path().join("l.log"), dir.path().join("other/far.log"));
+    symlink(&path, &near).unwrap();
+    symlink("../l.log", &far).unwrap();
+    for link in [near, far] {
+        linked().open(&link).unwrap().append(b"two\n").unwrap();
+        assert_eq!(takes(&link).unwrap().id(), takes(&path).unwrap().id());
+        assert!(fs::read_link(&link).is_ok(), "the link stays");
+    }
+    assert_eq!(payloads(&takes(&path).unwrap()), [b"one\n", b"two\n", b"two\n"]);
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    symlink("b", &a).unwrap();
+    symlink("a", &b).unwrap();
+    assert!(takes(&a).is_err(), "links in a circle");
+}
+
+#[test]
+fn a_log_whose_name_leaves_no_room_for_a_link_is_a_directory() {
+    for (len, is_link) in [(253, true), (254, false), (255, false)] {
+        let dir = scratch();
+        let path = dir.path().join("n".repeat(len));
+        linked().open(&path).unwrap().append(b"one\n").unwrap();
+        assert_eq!(fs::symlink_metadata(&path).unwrap().is_symlink(), is_link, "{len}");
+        assert_eq!(payloads(&takes(&path).unwrap()), [b"one\n"]);
+    }
+}
