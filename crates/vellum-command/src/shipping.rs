@@ -95,7 +95,8 @@ impl ShipArgs {
 pub struct RestoreArgs {
     /// Where the log was shipped to
     pub url: String,
-    /// The directory of the new log
+    /// The path of the new log. Of a text log it is a link to the newest file, as `vellum append`
+    /// makes it, unless it is a directory or ends with a slash
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
     /// Restore what is before this position, or what was shipped by this time, as 10:00,

@@ -202,7 +202,7 @@ pub(crate) struct RepairArgs {
     /// The directory of the damaged log
     #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath)]
     pub(crate) source: PathBuf,
-    /// The directory of the new log, which does not exist yet
+    /// The path of the new log, which does not exist yet; it is a link if FROM is one
     #[arg(value_name = "TO", value_hint = ValueHint::DirPath)]
     pub(crate) target: PathBuf,
     /// Do not ask; without a terminal nobody is asked

@@ -58,3 +58,17 @@ fn a_file_at_the_path_is_kept_and_the_error_names_it() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
     assert_eq!(fs::read_dir(place.dir()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_repaired_log_is_at_the_path_of_a_file_if_the_damaged_one_is() {
+    let place = Place::new();
+    for (from, to) in [("app.log", "saved.log"), ("other.log/", "also.log")] {
+        let (from, to) = (place.dir().join(from), place.dir().join(to));
+        run(&["append", "--layout", "text", from.to_str().unwrap()], b"one\n").good();
+        let repaired = run(&["repair", from.to_str().unwrap(), to.to_str().unwrap()], b"");
+        assert_eq!(repaired.code, 0);
+        let is_file = fs::read_to_string(&to).is_ok_and(|text| text == "one\n");
+        assert_eq!(is_file, fs::read_to_string(&from).is_ok(), "{}", to.display());
+        assert_eq!(run(&["cat", to.to_str().unwrap()], b"").good(), "one\n");
+    }
+}

@@ -12,7 +12,9 @@ use crate::output;
 pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     let remote = remote(&args.url).await?;
     let until = until(args.to);
-    let how = Restore { until, resume: args.resume, jobs: usize::from(args.jobs) };
+    let (resume, jobs) = (args.resume, usize::from(args.jobs));
+    // As `vellum append` makes a text log.
+    let how = Restore { until, resume, jobs, file_link: true };
     let bar = output::bar();
     let restored =
         read::restore(&remote, &args.dir, how, &mut |done, all| output::show(&bar, done, all))

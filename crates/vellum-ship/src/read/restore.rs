@@ -25,6 +25,8 @@ pub struct Restore {
     pub resume: bool,
     /// The most requests in flight.
     pub jobs: usize,
+    /// Whether a text log is at the path of a file.
+    pub file_link: bool,
 }
 
 /// Hears how far a restore has come: bytes of the log that are written, of how many.
@@ -75,7 +77,7 @@ pub async fn restore(
 ) -> Result<Restored, ReadError> {
     let plan = remote.plan().await?;
     let extent = Extent::of(&plan, how.until, remote.store().as_ref()).await?;
-    let restorer = begin(remote, dir, &plan, &extent, how.resume)?;
+    let restorer = begin(remote, dir, &plan, &extent, how)?;
     let (objects, restorer) = write_all(remote, restorer, &extent, how.jobs, progress).await?;
     let written_end = tokio::task::spawn_blocking(|| restorer.finish()).await.expect("no panic")?;
     let dir = dir.to_path_buf();
@@ -103,7 +105,7 @@ fn begin(
     dir: &Path,
     plan: &Plan,
     extent: &Extent,
-    resume: bool,
+    how: Restore,
 ) -> Result<Restorer, ReadError> {
     let cuts = plan.seals.iter().filter(|seal| seal.fork < seal.start).map(|seal| seal.fork);
     let cut = cuts.chain(extent.is_cut.then_some(extent.end)).min();
@@ -111,8 +113,9 @@ fn begin(
         Some(cut) => remote.shape().clone().cut_at(Lsn::new(cut)),
         None => remote.shape().clone(),
     };
-    let options = RestoreOptions::new();
-    if resume {
+    let mut options = RestoreOptions::new();
+    options.file_link = how.file_link;
+    if how.resume {
         let restorer = Restorer::resume(dir, &shape, &options)?;
         check_room(dir, &shape, extent, restorer.position().get())?;
         return Ok(restorer);

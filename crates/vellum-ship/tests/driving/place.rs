@@ -158,7 +158,7 @@ impl Place {
 
     pub(crate) async fn restore(&self, name: &str) {
         let remote = Remote::open(Arc::clone(&self.store)).await.unwrap();
-        let how = Restore { until: Until::End, resume: false, jobs: 2 };
+        let how = Restore { until: Until::End, resume: false, jobs: 2, file_link: false };
         restore(&remote, &self.path(name), how, &mut |_, _| {}).await.unwrap();
     }
 

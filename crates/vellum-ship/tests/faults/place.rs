@@ -60,8 +60,9 @@ impl Place {
         Shipper { process: command.stderr(stderr).spawn().unwrap(), complaints }
     }
 
+    /// Into a directory of this name, whatever the layout.
     pub(crate) fn restore(&self, name: &str) -> Output {
-        let copy = self.path(name).display().to_string();
+        let copy = self.path(name).join("").display().to_string();
         self.command(&["restore", &self.url, &copy]).output().unwrap()
     }
 

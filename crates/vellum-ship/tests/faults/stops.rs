@@ -132,7 +132,7 @@ fn a_restore_dies_before_each_change() {
         let place = Place::new();
         append(&place, kind, "a");
         good(&place.ship("log", &[]));
-        let copy = place.path("copy").display().to_string();
+        let copy = place.path("copy/").display().to_string();
         let mut fatal = 1;
         loop {
             let calls = run_until(fatal, End::Killed, &["restore", place.url(), &copy]);

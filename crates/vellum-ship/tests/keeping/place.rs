@@ -64,7 +64,7 @@ impl Place {
     pub(crate) fn restored(&self, name: &str) -> Vec<Vec<u8>> {
         let copy = self.path(name);
         let mut command = self.command("restore", &[]);
-        good(&command.arg(self.url()).arg(&copy).output().unwrap());
+        good(&command.arg(self.url()).arg(copy.join("")).output().unwrap());
         let log = Options::default().create(Create::Never).open(&copy).unwrap();
         let records = records_of(&log);
         drop(log);

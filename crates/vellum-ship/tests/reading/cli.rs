@@ -51,6 +51,12 @@ async fn every_command_reads_the_log() {
     assert_eq!(restore.status.code(), Some(0), "{}", text(&restore.stderr));
     assert!(text(&restore.stderr).contains("verified: the hash of each object"));
     assert_eq!(run(&["restore", &url, &copy]).status.code(), Some(1), "not empty");
+    // At the path of a file, as the log is that `vellum append` makes.
+    assert!(std::fs::read(&copy).unwrap() == lines && dir.path().join("copy.d").is_dir());
+    let plain = dir.path().join("plain").join("");
+    let restore = run(&["restore", &url, plain.to_str().unwrap()]);
+    assert_eq!(restore.status.code(), Some(0), "{}", text(&restore.stderr));
+    assert!(plain.is_dir() && !dir.path().join("plain.d").exists());
 }
 
 #[tokio::test]

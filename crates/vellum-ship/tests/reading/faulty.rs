@@ -12,7 +12,7 @@ use vellum_ship::store::{FaultStore, Faults, MemoryStore, Store};
 use crate::hand::{append, log, records};
 use crate::server::{SECRET, versitygw};
 
-const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4 };
+const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4, file_link: false };
 const ROUNDS: u64 = 3;
 
 fn once(url: &str) -> ShipOptions {

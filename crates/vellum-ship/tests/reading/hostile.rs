@@ -11,7 +11,7 @@ use vellum_ship::store::{MemoryStore, Meta, PutOutcome, Store, StoreError};
 
 use crate::hand::{Hand, append, log, objects, records};
 
-const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4 };
+const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4, file_link: false };
 
 /// A store with these objects.
 async fn store_of(objects: &[(String, Bytes)]) -> Arc<dyn Store> {

@@ -17,7 +17,7 @@ use vellum_ship::store::{
 use crate::hand::{FIRST_SECOND, Hand, append, log, records};
 use crate::server::{SECRET, versitygw};
 
-const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4 };
+const ALL: Restore = Restore { until: Until::End, resume: false, jobs: 4, file_link: false };
 
 async fn restored(store: Arc<dyn Store>, to: &Path, how: Restore) -> Result<Restored, ReadError> {
     let remote = Remote::open(store).await?;

@@ -14,7 +14,7 @@ use crate::log::state::identity;
 use crate::log::state::named;
 use crate::segment::list;
 use crate::segment::listing::Listing;
-use crate::{Create, Error, ErrorKind, Fill, Log, Lsn, Options, Result, Tuning};
+use crate::{Create, Error, ErrorKind, Fill, Layout, Log, Lsn, Options, Result, Tuning};
 
 /// What [`repair`] saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,11 +31,11 @@ pub struct RepairReport {
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///
 /// Reads the segments in their order, and passes over what is damaged or missing. The new log has
-/// an id of its own, and keeps the application tag. Records of a framed log keep their positions,
-/// times and writers, and the log its checkpoint and its named cursors;
-/// [`Stat::lost`](crate::stat::Stat::lost) says between which positions records were left out.
-/// Lines of a text log get new positions. What was appended and never committed may be among the
-/// records or not.
+/// an id of its own, and keeps the application tag. It is at the path of a file if `from` is.
+/// Records of a framed log keep their positions, times and writers, and the log its checkpoint and
+/// its named cursors; [`Stat::lost`](crate::stat::Stat::lost) says between which positions records
+/// were left out. Lines of a text log get new positions. What was appended and never committed may
+/// be among the records or not.
 ///
 /// # Errors
 ///
@@ -49,7 +49,9 @@ pub struct RepairReport {
 /// When it returns, the new log survives a power cut.
 pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairReport> {
     let (from, to) = (from.as_ref(), to.as_ref());
-    let from = &open_directory(&named::directory(from, false))?;
+    let from = named::directory(from, false);
+    let has_link = named::has_link(&from);
+    let from = &open_directory(&from)?;
     let geometry = any_geometry(from)?;
     let firsts = list(from)?;
     if firsts.is_empty() {
@@ -62,6 +64,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
     let fill = Some(geometry.fill).filter(|fill| *fill != Fill::Staged);
     let options = Options::of(geometry.layout, fill)
         .tuning(Tuning::new().segment_capacity_bytes(geometry.segment_capacity))
+        .file_link(has_link)
         .create(Create::New);
     let tag = Some(identity::of_saved(from).tag).filter(|tag| *tag != 0);
     let log = Options { application_tag: tag, ..options }.open(to)?;

@@ -24,6 +24,7 @@ use crate::log::ship::room::{self, Need};
 use crate::log::ship::shape::LogShape;
 use crate::log::state::control::{name_geometry, sync_log_names};
 use crate::log::state::identity::fork_step;
+use crate::log::state::named;
 use crate::log::state::names::{
     CONTROL_NAME, GEOMETRY_NAME, LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX,
     UNFINISHED_CONTROL_NAME,
@@ -33,7 +34,7 @@ use crate::segment::rights::Rights;
 use crate::segment::{list, names, sync_names};
 use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Lsn, Result};
+use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
 /// As many bytes at once begin their way to the device before the segment is synced.
 const EARLY: u64 = 1 << 20;
@@ -95,7 +96,7 @@ impl Restorer {
         begin: Lsn,
         options: &RestoreOptions,
     ) -> Result<Restorer> {
-        let dir = dir.as_ref();
+        let dir = &directory(dir.as_ref(), shape, options);
         check_begin(shape, begin, dir)?;
         let mode = options.mode.unwrap_or(0o666);
         make_directory(dir, mode)?;
@@ -130,7 +131,7 @@ impl Restorer {
         shape: &LogShape,
         options: &RestoreOptions,
     ) -> Result<Restorer> {
-        let dir = open_directory(dir.as_ref())?;
+        let dir = open_directory(&directory(dir.as_ref(), shape, options))?;
         let path = dir.join(RESTORING_NAME);
         let note = match dir.read(&path, SMALL_LEN_MAX) {
             Err(Errno::NOENT) => {
@@ -321,6 +322,9 @@ impl Restorer {
         let note = self.dir.join(RESTORING_NAME);
         self.dir.unlink(&note).or_os("remove", &note)?;
         sync_log_names(&self.dir)?;
+        if makes_link(&self.shape, &self.options) {
+            named::make_link(self.dir.path());
+        }
         Ok(self.at)
     }
 
@@ -419,6 +423,15 @@ fn is_taken(dir: &Dir, options: &RestoreOptions) -> Result<bool> {
         true => names.iter().any(|name| has_log(name)) || !list(dir)?.is_empty(),
         false => names.iter().any(|name| name != LOST_AND_FOUND_NAME),
     })
+}
+
+fn makes_link(shape: &LogShape, options: &RestoreOptions) -> bool {
+    options.file_link && shape.layout() == Layout::Text
+}
+
+/// The directory of the log that is restored to `path`.
+fn directory(path: &Path, shape: &LogShape, options: &RestoreOptions) -> PathBuf {
+    named::directory(path, makes_link(shape, options))
 }
 
 fn check_begin(shape: &LogShape, begin: Lsn, dir: &Path) -> Result<()> {

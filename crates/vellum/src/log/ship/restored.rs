@@ -11,6 +11,9 @@ pub struct RestoreOptions {
     /// Whether the log goes on to remove old files by its rules. Default: no, because that would
     /// remove what was just restored. Rules of rotation are kept.
     pub keeps_retention: bool,
+    /// Whether a text log is at the path of a file
+    /// ([`Options::file_link`](crate::Options::file_link)). Default: no.
+    pub file_link: bool,
     /// Whether files may be in the directory that are of no log.
     pub(crate) may_have_others: bool,
 }

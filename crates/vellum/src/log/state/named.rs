@@ -58,6 +58,12 @@ pub(crate) fn link(directory: &Path) -> Option<PathBuf> {
     (!name.is_empty()).then(|| directory.with_file_name(OsStr::from_bytes(name)))
 }
 
+/// Whether the link is there that leads to the log in `directory`.
+pub(crate) fn has_link(directory: &Path) -> bool {
+    let led_to = link(directory).and_then(|link| linked(&link));
+    led_to.is_some_and(|led_to| led_to.file_name() == directory.file_name())
+}
+
 /// Where the log of a link at `path` is. A path that ends with `/` is that of a directory.
 fn target_of_link(path: &Path) -> Option<PathBuf> {
     let mut name = path.file_name()?.to_os_string();
