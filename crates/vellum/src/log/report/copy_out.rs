@@ -14,7 +14,7 @@ use crate::log::state::identity;
 use crate::log::state::named;
 use crate::segment::list;
 use crate::segment::listing::Listing;
-use crate::{Create, Error, ErrorKind, Fill, Layout, Log, Lsn, Options, Result, Tuning};
+use crate::{Create, Error, ErrorKind, Fill, Log, Lsn, Options, Result, Tuning};
 
 /// What [`repair`] saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -34,7 +34,7 @@ use crate::segment::rights::Rights;
 use crate::segment::{list, names, sync_names};
 use crate::sys::file::ZEROS_BYTES_MAX;
 use crate::sys::{self, Dir};
-use crate::{Error, ErrorKind, Layout, Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// As many bytes at once begin their way to the device before the segment is synced.
 const EARLY: u64 = 1 << 20;
@@ -426,7 +426,7 @@ fn is_taken(dir: &Dir, options: &RestoreOptions) -> Result<bool> {
 }
 
 fn makes_link(shape: &LogShape, options: &RestoreOptions) -> bool {
-    options.file_link && shape.layout() == Layout::Text
+    options.file_link && shape.layout().names_have_times()
 }
 
 /// The directory of the log that is restored to `path`.
