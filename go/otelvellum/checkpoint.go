@@ -204,7 +204,7 @@ func (c *client) move(keys []keyPlace) (int, error) {
 		return 0, err
 	}
 	for i, at := range moving {
-		c.put(at.key, place{positions[i], at.place.bytes})
+		c.put(at.key, place{position: positions[i], bytes: at.place.bytes})
 	}
 	return seen, nil
 }
@@ -264,7 +264,7 @@ func (c *client) replayOne(record vellum.Record) error {
 	case kindSet:
 		key, _, err := decodeSet(record.Data)
 		if err == nil {
-			c.put(string(key), place{record.LSN, uint32(len(record.Data))})
+			c.put(string(key), place{position: record.LSN, bytes: uint32(len(record.Data))})
 		}
 		return err
 	case kindDelete:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,8 @@ type client struct {
 	closed          bool
 	// The newest of the notes that no commit was begun for, or 0.
 	newestNote vellum.LSN
+	// The directory of the log was removed, and somebody was told.
+	isRemoved bool
 
 	// One of those who give space back at a time. It comes before the others.
 	tidying sync.Mutex
@@ -57,6 +60,8 @@ type client struct {
 type place struct {
 	position vellum.LSN
 	bytes    uint32
+	// The value itself, where its log was removed.
+	value *[]byte
 }
 
 var (
@@ -193,6 +198,9 @@ func (c *client) readAll(operations []*storage.Operation, places []place) error 
 
 // read returns a value; nil for no place.
 func (c *client) read(key string, at place) ([]byte, error) {
+	if at.value != nil {
+		return append([]byte{}, *at.value...), nil
+	}
 	if at.position == 0 {
 		return nil, nil
 	}
@@ -229,7 +237,11 @@ func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.
 	isNote := c.isNote(operations)
 	if changes(operations) {
 		var err error
-		if positions, err = c.append(operations); err != nil {
+		positions, err = c.append(operations)
+		if errors.Is(err, vellum.ErrRemoved) && drains(operations) {
+			return c.applyInMemory(operations), 0, nil
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 		last = positions[len(positions)-1]
@@ -299,12 +311,41 @@ func (c *client) apply(operations []*storage.Operation, positions []vellum.LSN) 
 			places[i] = c.places[operation.Key]
 		case storage.Set:
 			bytes := uint32(5 + len(operation.Key) + len(operation.Value))
-			c.put(operation.Key, place{positions[0], bytes})
+			c.put(operation.Key, place{position: positions[0], bytes: bytes})
 			positions = positions[1:]
 		case storage.Delete:
 			c.drop(operation.Key)
 			c.garbage += uint64(recordOverhead + 1 + len(operation.Key))
 			positions = positions[1:]
+		}
+	}
+	return places
+}
+
+// drains reports whether operations take items out of a queue: they read or delete values.
+func drains(operations []*storage.Operation) bool {
+	return slices.ContainsFunc(operations, func(operation *storage.Operation) bool {
+		return operation.Type != storage.Set
+	})
+}
+
+// applyInMemory is as apply, where the log was removed: what is in its open files can still be read, and
+// a queue that cannot note what it hands out would drop it.
+func (c *client) applyInMemory(operations []*storage.Operation) []place {
+	if !c.isRemoved {
+		c.isRemoved = true
+		c.logger.Error("the directory of the log was removed: what can be read is delivered, and noted in memory only")
+	}
+	places := make([]place, len(operations))
+	for i, operation := range operations {
+		switch operation.Type {
+		case storage.Get:
+			places[i] = c.places[operation.Key]
+		case storage.Set:
+			value := append([]byte{}, operation.Value...)
+			c.put(operation.Key, place{bytes: uint32(5 + len(operation.Key) + len(value)), value: &value})
+		case storage.Delete:
+			c.drop(operation.Key)
 		}
 	}
 	return places

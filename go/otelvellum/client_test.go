@@ -375,7 +375,7 @@ func TestALogOfAnotherFormatIsRefused(t *testing.T) {
 }
 
 func TestDamagedRecordsAreRefused(t *testing.T) {
-	places := map[string]place{"a": {16, 3}, "bcd": {900, 70000}}
+	places := map[string]place{"a": {position: 16, bytes: 3}, "bcd": {position: 900, bytes: 70000}}
 	record := encodeCheckpoint(places)
 	got := map[string]place{}
 	must(t, decodeCheckpoint(record, func(key string, place place) { got[key] = place }))

@@ -87,7 +87,7 @@ func decodeCheckpoint(record []byte, put func(key string, place place)) error {
 		if len(rest) < 16 {
 			return errNotARecord
 		}
-		place := place{vellum.LSN(order.Uint64(rest)), order.Uint32(rest[8:])}
+		place := place{position: vellum.LSN(order.Uint64(rest)), bytes: order.Uint32(rest[8:])}
 		length := uint64(order.Uint32(rest[12:]))
 		if rest = rest[16:]; length > uint64(len(rest)) {
 			return errNotARecord
