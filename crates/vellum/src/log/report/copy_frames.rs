@@ -15,8 +15,7 @@ use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::framed::recover::behind_trimmed_batch;
 use crate::log::read::window::Window;
-use crate::log::report::copy_out::RepairReport;
-use crate::log::report::verify::damage;
+use crate::log::report::verify::{RepairReport, damage};
 use crate::log::ship::restore::Restorer;
 use crate::log::ship::restored::RestoreOptions;
 use crate::log::ship::shape::LogShape;
@@ -282,8 +281,8 @@ impl Saver {
         if next.get() - self.run.0.get() >= STEP { self.flush() } else { Ok(()) }
     }
 
-    /// Whether what the commit record at `lsn` says was saved. If it was not, an older one counts, or
-    /// none.
+    /// Whether what the commit record at `lsn` says was saved. If it was not, an older one counts,
+    /// or none.
     fn is_true_still(&self, window: &mut Window, lsn: Lsn) -> Result<bool> {
         let frame = window.fetch(lsn, RECORD_LEN, Lsn::new(lsn.get() + RECORD_LEN))?;
         let Some(record) = CommitRecord::parse(self.source.codec, lsn, frame) else {
@@ -349,7 +348,7 @@ impl Saver {
         self.new.add(CURSORS_NAME, &file)
     }
 
-    /// Whether a whole frame is behind `lsn`: then what is there is damage, and not the end of the log.
+    /// Whether a whole frame is behind `lsn`: then damage is there, and not the end of the log.
     fn is_followed(&mut self, lsn: Lsn, limit: Lsn) -> bool {
         if let Some((from, found)) = self.ahead
             && lsn >= from

@@ -7,7 +7,7 @@ use crate::log::layout::text::recover::text_runs;
 use crate::log::open::parts::open_directory;
 use crate::log::read::files::open_file;
 use crate::log::report::copy_frames;
-use crate::log::report::verify::{Damage, damage};
+use crate::log::report::verify::{RepairReport, damage};
 use crate::log::state::control::any_geometry;
 use crate::log::state::core::{Core, bare_core};
 use crate::log::state::identity;
@@ -15,18 +15,6 @@ use crate::log::state::named;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::{Create, Error, ErrorKind, Fill, Log, Lsn, Options, Result, Tuning};
-
-/// What [`repair`] saved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RepairReport {
-    /// Records that were readable, and are in the new log.
-    pub records: u64,
-    /// Bytes of their payloads.
-    pub record_bytes: u64,
-    /// What was not readable.
-    pub damage: Vec<Damage>,
-}
 
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///

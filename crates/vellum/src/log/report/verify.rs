@@ -39,6 +39,18 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
 }
 
+/// What [`repair`](crate::repair) saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// Records that were readable, and are in the new log.
+    pub records: u64,
+    /// Bytes of their payloads.
+    pub record_bytes: u64,
+    /// What was not readable.
+    pub damage: Vec<Damage>,
+}
+
 /// One thing that is wrong with a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
