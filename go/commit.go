@@ -32,7 +32,7 @@ type committer struct {
 	bells    chan chan struct{}
 }
 
-// waiter is a call that waits until a record is durable, or for 0 until everything published is.
+// waiter is a call that waits until the record at lsn is durable, or for 0 until a sync has ended.
 type waiter struct {
 	lsn     LSN
 	durable LSN
