@@ -135,6 +135,9 @@ pub(crate) struct AppendArgs {
     /// Commit a record no later than so long after it was appended, as 100ms
     #[arg(long, value_name = "SPAN", value_parser = values::millis)]
     pub(crate) commit_interval: Option<Duration>,
+    /// Cut a record of the input that is longer into several; so much memory is used at most
+    #[arg(long, value_name = "BYTES", default_value = "16M", value_parser = values::bytes)]
+    pub(crate) record_bytes_max: u64,
     /// After a signal that asks to end, read a pipe or a socket for so long, unless it ends before
     ///
     /// With 0, and from a file or a terminal, what is there is read and no more. An append that has

@@ -28,6 +28,9 @@ const TOGETHER_BYTES_MAX: u64 = 64 << 10;
 /// And no more than this part of a file.
 const TOGETHER_PER_FILE: u64 = 64;
 
+/// The most that a record may have.
+const RECORD_BYTES_MAX: u64 = u32::MAX as u64;
+
 pub(super) fn run(args: &AppendArgs) -> Result<Outcome> {
     let file = input::open().context("cannot read standard input")?;
     let timeout = if input::has_writer(&file) { args.stop_timeout } else { Duration::ZERO };
@@ -61,8 +64,10 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
     let delimiter = if args.null { 0 } else { b'\n' };
     let committer = Committer::new(log, when, args.commit_interval, args.ack);
     let together_bytes_max = together_bytes_max(args, &committer.log())?;
-    let mut records = Records::new(Input::new(file, &committer, ending), delimiter);
-    let mut number: u64 = 1;
+    let record_bytes_max = args.record_bytes_max.clamp(1, RECORD_BYTES_MAX) as usize;
+    let input = Input::new(file, &committer, ending);
+    let mut records = Records::new(input, delimiter, record_bytes_max);
+    let (mut number, mut has_cut): (u64, bool) = (1, false);
     loop {
         let (record, count) = match records.next_many(together_bytes_max) {
             Ok(Some(found)) => found,
@@ -81,6 +86,13 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
         };
         // What comes together is text, in which every byte has its position.
         committer.appended(if count == 1 { lsn } else { last_line(lsn, record) })?;
+        if records.take_cut() && !has_cut {
+            has_cut = true;
+            say(format_args!(
+                "record {number} of the input is longer than {record_bytes_max} bytes and is cut \
+                 into several, as others may be (--record-bytes-max)"
+            ));
+        }
         number += count;
     }
     committer.commit()

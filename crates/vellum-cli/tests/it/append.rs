@@ -178,3 +178,17 @@ fn after_a_kill_whoever_may_write_cuts_the_file_to_its_text() {
         assert_eq!(std::fs::read(&path).unwrap(), b"one\n", "{opener:?}");
     }
 }
+
+#[test]
+fn a_line_without_an_end_is_cut_and_told_once() {
+    for layout in ["text", "framed"] {
+        let place = Place::new();
+        let options = ["--layout", layout, "--record-bytes-max", "1M"];
+        let ran = place.run("append", &options, &vec![b'x'; 5 << 20]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_eq!(ran.stderr.matches("--record-bytes-max").count(), 1, "{}", ran.stderr);
+        let text = place.run("cat", &[], b"").good();
+        assert!(text.lines().all(|line| line.len() == 1 << 20), "{layout}");
+        assert_eq!(text.lines().count(), 5);
+    }
+}

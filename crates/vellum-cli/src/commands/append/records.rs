@@ -1,17 +1,16 @@
 //! A stream of bytes cut into records at a delimiter.
 //!
 //! The input is read in large pieces, and a record is lent from the buffer it was read into; the
-//! buffer grows only for a record that is longer.
+//! buffer grows only for a record that is longer, up to the most that a record may have. What is
+//! longer than that is cut.
 
 use std::io::{ErrorKind, Read};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use vellum_command::outcome::Result;
 
 /// Read at once: large enough that system calls don't count.
 const BUFFER_BYTES: usize = 1 << 20;
-/// The most that a record may have.
-const RECORD_BYTES_MAX: usize = u32::MAX as usize;
 
 /// The records of `input`.
 pub(super) struct Records<R> {
@@ -23,9 +22,10 @@ pub(super) struct Records<R> {
     start: usize,
     end: usize,
     is_at_end: bool,
+    has_cut: bool,
 }
 
-/// A record of the input, with its delimiter unless the input ended without one.
+/// A record of the input, with its delimiter unless the input ended without one or it was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     bytes: &'a [u8],
@@ -45,9 +45,14 @@ impl<'a> Record<'a> {
 }
 
 impl<R: Read> Records<R> {
-    /// Cuts `input` at each `delimiter`.
-    pub(super) fn new(input: R, delimiter: u8) -> Records<R> {
-        Records::with_limits(input, delimiter, BUFFER_BYTES, RECORD_BYTES_MAX)
+    /// Cuts `input` at each `delimiter`, and behind `record_bytes_max` bytes without one.
+    pub(super) fn new(input: R, delimiter: u8, record_bytes_max: usize) -> Records<R> {
+        Records::with_limits(input, delimiter, BUFFER_BYTES, record_bytes_max)
+    }
+
+    /// Whether a record was cut since this was asked last.
+    pub(super) fn take_cut(&mut self) -> bool {
+        std::mem::take(&mut self.has_cut)
     }
 
     fn with_limits(
@@ -57,14 +62,14 @@ impl<R: Read> Records<R> {
         record_bytes_max: usize,
     ) -> Records<R> {
         let buffer = vec![0; buffer_bytes];
-        let (start, end, is_at_end) = (0, 0, false);
-        Records { input, delimiter, record_bytes_max, buffer, start, end, is_at_end }
+        let (start, end, is_at_end, has_cut) = (0, 0, false, false);
+        Records { input, delimiter, record_bytes_max, buffer, start, end, is_at_end, has_cut }
     }
 
     /// The next record; `None` at the end. A delimiter at the very end begins no further record.
     pub(super) fn next(&mut self) -> Result<Option<Record<'_>>> {
         let mut searched = 0;
-        let (len, is_delimited) = loop {
+        let (mut len, mut is_delimited) = loop {
             let unread = &self.buffer[self.start..self.end];
             if let Some(offset) = memchr::memchr(self.delimiter, &unread[searched..]) {
                 break (searched + offset + 1, true);
@@ -76,7 +81,7 @@ impl<R: Read> Records<R> {
             self.read_more()?;
         };
         if len - usize::from(is_delimited) > self.record_bytes_max {
-            bail!("it has more than {} bytes", self.record_bytes_max);
+            (len, is_delimited, self.has_cut) = (self.record_bytes_max, false, true);
         }
         let bytes = &self.buffer[self.start..self.start + len];
         self.start += len;
@@ -175,12 +180,18 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_too_long_is_refused_after_those_before_it() {
-        let input = [&b"short\n"[..], &[b'x'; 101], b"\n"].concat();
-        for buffer_bytes in [1, 50, 106] {
+    fn a_record_that_is_too_long_is_cut() {
+        let input = [&b"short\n"[..], &[b'x'; 250], b"\nlast"].concat();
+        for buffer_bytes in [1, 50, 106, 1000] {
             let mut records = Records::with_limits(&input[..], b'\n', buffer_bytes, 100);
             assert_eq!(records.next().unwrap().unwrap().payload(), b"short");
-            assert!(records.next().unwrap_err().to_string().contains("more than 100 bytes"));
+            assert!(!records.take_cut());
+            for (len, is_cut) in [(100, true), (100, true), (50, false)] {
+                assert_eq!(records.next().unwrap().unwrap().payload(), vec![b'x'; len]);
+                assert_eq!(records.take_cut(), is_cut, "{buffer_bytes}");
+            }
+            assert_eq!(records.next().unwrap().unwrap().payload(), b"last");
+            assert!(records.buffer.len() <= 101.max(buffer_bytes));
         }
         assert_eq!(payloads(&[b'x'; 100], b'\n', 10)[0].len(), 100);
     }
