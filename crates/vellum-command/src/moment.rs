@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, ToSpan, Zoned};
 
 const FORMS: &str = "write a time, as 10:00, 1h (ago), yesterday, 2026-11-23, '2026-11-23 12:00', \
@@ -10,7 +11,24 @@ const FORMS: &str = "write a time, as 10:00, 1h (ago), yesterday, 2026-11-23, '2
 
 /// Reads a moment: in local time, unless an offset or `Z` follows. A span is one that has passed.
 pub fn moment(text: &str) -> Result<SystemTime, String> {
-    moment_at(text.trim(), &Zoned::now()).map(SystemTime::from).ok_or_else(|| FORMS.into())
+    moment_at(text.trim(), &now()?).map(SystemTime::from).ok_or_else(|| FORMS.into())
+}
+
+/// This moment in local time.
+pub fn now() -> Result<Zoned, String> {
+    let zone = std::env::var("TZ").unwrap_or_default();
+    Ok(in_zone(&zone)?.map_or_else(Zoned::now, |zone| Timestamp::now().to_zoned(zone)))
+}
+
+/// The zone that `TZ` names in a way of the C library alone.
+fn in_zone(name: &str) -> Result<Option<TimeZone>, String> {
+    let name = name.strip_prefix(':').unwrap_or(name);
+    if let Some(same) = name.strip_prefix("right/") {
+        return Err(format!("TZ={name} counts leap seconds, which no log does; set TZ={same}"));
+    }
+    let Some(same) = name.strip_prefix("posix/") else { return Ok(None) };
+    let unknown = |_| format!("TZ={name}: no time zone has that name; set one as Europe/Berlin");
+    TimeZone::get(same).map(Some).map_err(unknown)
 }
 
 /// A time in nanoseconds since 1970, in UTC and to the millisecond.
@@ -64,7 +82,6 @@ fn since_1970(text: &str) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::TimeZone;
 
     use super::*;
 
@@ -125,5 +142,16 @@ mod tests {
     #[test]
     fn nanoseconds_are_told_as_a_time() {
         assert_eq!(text_of_nanos(1_500_000_000), "1970-01-01T00:00:01.500Z");
+    }
+
+    #[test]
+    fn zones_of_the_c_library_are_those_of_their_names_or_refused() {
+        assert_eq!(
+            in_zone("posix/Europe/Berlin").unwrap().unwrap().iana_name(),
+            Some("Europe/Berlin")
+        );
+        assert_eq!(in_zone("Europe/Berlin"), Ok(None));
+        assert!(in_zone("posix/Nowhere").unwrap_err().contains("posix/Nowhere"));
+        assert!(in_zone(":right/Europe/Berlin").unwrap_err().contains("set TZ=Europe/Berlin"));
     }
 }

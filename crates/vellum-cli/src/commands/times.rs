@@ -4,18 +4,39 @@ mod stamp;
 
 use std::time::SystemTime;
 
+use vellum::stat::SegmentStat;
 use vellum::{Layout, Log, Lsn, Record};
 
 use crate::args::CatArgs;
 use stamp::Stamps;
 
-/// The end of the text in front of `end`, where a file of a text log starts that nobody needs to
-/// open. In a framed log, `end` itself.
-fn end_of_text(log: &Log, end: Lsn) -> vellum::Result<Lsn> {
-    if log.layout() != Layout::Text || end == Lsn::MAX {
+/// Where the text ends that may be of a time before the one that files are named by from `end` on.
+///
+/// Lines may tell an earlier time than the name of their file: they were brought there later. So the
+/// files up to the last one that begins with a time are read. Where none does, the names decide.
+fn end_of_text(log: &Log, stamps: &Stamps, end: Lsn) -> vellum::Result<Lsn> {
+    if end == Lsn::MAX {
         return Ok(end);
     }
     let segments = log.stat()?.segments;
+    let has_time = |segment: &&SegmentStat| {
+        let mut reader = log.reader(segment.first_lsn).ok();
+        let record = reader.as_mut().and_then(|reader| reader.next().ok().flatten());
+        record.is_some_and(|record| stamps.read(record.payload).is_some())
+    };
+    let mut later = segments.iter().rev().take_while(|segment| segment.first_lsn >= end);
+    let end = match later.find(has_time) {
+        None => end,
+        Some(last) => segments
+            .iter()
+            .map(|segment| segment.first_lsn)
+            .find(|first| *first > last.first_lsn)
+            .unwrap_or(Lsn::MAX),
+    };
+    if end == Lsn::MAX {
+        return Ok(end);
+    }
+    // In front of it, where a file starts that nobody needs to open.
     let last = segments.iter().rfind(|segment| segment.first_lsn < end);
     Ok(last.map_or(end, |last| match last.path.extension() {
         Some(extension) if extension == "log" => Lsn::new(last.first_lsn.get() + last.file_bytes),
@@ -34,19 +55,26 @@ pub(super) struct Times {
     time: Option<SystemTime>,
     /// From here on none is.
     pub(super) end: Lsn,
+    has_printed: bool,
 }
 
 impl Times {
     /// What the user asks for, in this log.
     pub(super) fn of(log: &Log, args: &CatArgs) -> vellum::Result<Times> {
         let CatArgs { since, until, .. } = *args;
-        let end = match until {
-            Some(_) => end_of_text(log, log.positions_of_time(None, until)?.end)?,
-            None => Lsn::MAX,
-        };
         let is_asked = since.is_some() || until.is_some();
         let stamps = (is_asked && log.layout() == Layout::Text).then(Stamps::local);
-        Ok(Times { since, until, stamps, time: None, end })
+        let end = match until {
+            Some(_) => log.positions_of_time(None, until)?.end,
+            None => Lsn::MAX,
+        };
+        let end = stamps.as_ref().map_or(Ok(end), |stamps| end_of_text(log, stamps, end))?;
+        Ok(Times { since, until, stamps, time: None, end, has_printed: false })
+    }
+
+    /// Whether lines of a text log were printed, of which none begins with a time.
+    pub(super) fn are_unknown(&self) -> bool {
+        self.stamps.is_some() && self.time.is_none() && self.has_printed
     }
 
     /// Whether the record is among them; one whose time is not known is. A line without a time has
@@ -59,9 +87,11 @@ impl Times {
             }
             None => record.time(),
         };
-        time.is_none_or(|time| {
+        let is_one = time.is_none_or(|time| {
             self.since.is_none_or(|since| since <= time)
                 && self.until.is_none_or(|until| time < until)
-        })
+        });
+        self.has_printed |= is_one;
+        is_one
     }
 }

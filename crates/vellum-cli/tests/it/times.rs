@@ -88,13 +88,13 @@ fn a_text_log_is_cut_at_the_files_of_a_time() {
         fs::write(place.log().join(name), format!("day {day}\n")).unwrap();
     }
     fs::remove_file(place.log().join("control")).unwrap();
-    let cat = |options: &[&str]| place.run("cat", options, b"").good();
+    let cat = |options: &[&str]| place.run("cat", options, b"").text();
     assert_eq!(cat(&[]), "first\nday 22\nday 23\n");
     assert_eq!(cat(&["--since", "2026-11-22"]), "day 22\nday 23\n");
     assert_eq!(cat(&["--since", "2026-11-22 15:00"]), "day 22\nday 23\n");
     assert_eq!(cat(&["--since", "2026-11-22", "--until", "2026-11-23"]), "day 22\n");
     assert_eq!(cat(&["--until", "2026-11-22T00:00:00Z"]), "first\n");
-    assert_eq!(place.run("tail", &["--since", "2026-11-23"], b"").good(), "day 23\n");
+    assert_eq!(place.run("tail", &["--since", "2026-11-23"], b"").text(), "day 23\n");
 }
 
 /// Compresses a file as `gzip` does.
@@ -127,11 +127,11 @@ fn files_of_a_later_time_are_not_read() {
             fs::write(name(day, ending), "damaged").unwrap();
         }
         assert_eq!(place.run("cat", &[], b"").code, 3);
-        assert_eq!(place.run("cat", &["--until", "2026-11-23"], b"").good(), text.repeat(2));
-        assert_eq!(place.run("cat", &["--until", "2026-11-22"], b"").good(), text);
+        assert_eq!(place.run("cat", &["--until", "2026-11-23"], b"").text(), text.repeat(2));
+        assert_eq!(place.run("cat", &["--until", "2026-11-22"], b"").text(), text);
         let since = ["--since", "2026-11-22", "--until", "2026-11-23"];
-        assert_eq!(place.run("cat", &since, b"").good(), text);
-        assert_eq!(place.run("cat", &["--since", "2026-11-26"], b"").good(), "newest\n");
+        assert_eq!(place.run("cat", &since, b"").text(), text);
+        assert_eq!(place.run("cat", &["--since", "2026-11-26"], b"").text(), "newest\n");
     }
 }
 
@@ -211,4 +211,29 @@ fn spans_and_sizes_have_one_grammar() {
     assert_eq!(policy["retain_age_seconds"], 14 * 86_400);
     assert_eq!(policy["retain_bytes"], 3_u64 << 29);
     place.run("append", &["--timeout", "5000", "--commit-interval", "100"], b"two\n").good();
+}
+
+#[test]
+fn lines_of_another_day_are_found_in_the_file_that_they_were_brought_to() {
+    let place = Place::new();
+    let old = |hour: u32| format!("2026-11-01 {hour:02}:00:00,123 INFO old\n");
+    let lines: String = (8..=11).map(old).collect();
+    place.append(&["--layout", "text"], lines.as_bytes());
+    let cat = |options: &[&str]| place.run("cat", options, b"").good();
+    let until = ["--until", "2026-11-01 10:30"];
+    assert_eq!(cat(&until), [old(8), old(9), old(10)].concat());
+    let both = ["--since", "2026-11-01 09:00", "--until", "2026-11-01 10:30"];
+    assert_eq!(cat(&both), [old(9), old(10)].concat());
+    place.run("rotate", &[], b"").good();
+    place.append(&[], b"2026-11-27 10:00:00 new\n2026-11-01 07:00:00 older\n");
+    assert_eq!(cat(&until), [&old(8), &old(9), &old(10), "2026-11-01 07:00:00 older\n"].concat());
+}
+
+#[test]
+fn whole_files_are_printed_with_a_word_where_no_line_has_a_time() {
+    let place = Place::new();
+    place.append(&["--layout", "text"], b"no time here\n");
+    let ran = place.run("cat", &["--since", "1h ago"], b"");
+    assert_eq!((ran.code, &ran.stdout[..]), (0, &b"no time here\n"[..]));
+    assert!(ran.stderr.contains("no line begins with a time"), "{ran:?}");
 }
