@@ -118,6 +118,12 @@ impl Append<'_> {
             Ok(()) => appender.reserve(&mut slot, len, is_mapped),
             Err(error) => Err(error),
         };
+        let reserved = match reserved {
+            Err(error) if place::is_left_after(writer, &error) => {
+                appender.reserve(&mut slot, len, is_mapped)
+            }
+            reserved => reserved,
+        };
         let placement = match reserved {
             Ok(placement) => placement,
             Err(error) => return Err(appender.refused(&mut slot, error)),

@@ -19,7 +19,8 @@ use crate::log::open::enter;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
 use crate::log::state::names::LOCK_NAME;
-use crate::log::state::place::{self, FileMatch};
+use crate::log::state::newest::{FileMatch, file_match};
+use crate::log::state::place;
 use crate::log::state::watch::Files;
 use crate::options::policy::PolicyUpdate;
 use crate::sys::clock;
@@ -35,8 +36,7 @@ const NAME_LEN_MAX: usize = 255;
 
 /// Whether the directory is at its path, and `lock` is gone.
 fn is_half_removed(core: &Core) -> bool {
-    let is_gone =
-        |files: Files| place::file_match(core, LOCK_NAME, files.lock) == FileMatch::Missing;
+    let is_gone = |files: Files| file_match(core, LOCK_NAME, files.lock) == FileMatch::Missing;
     core.watch.files.is_some_and(is_gone) && core.dir.is_at_path()
 }
 

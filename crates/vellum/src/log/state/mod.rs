@@ -11,6 +11,7 @@ pub(crate) mod holds;
 pub(crate) mod identity;
 pub(crate) mod named;
 pub(crate) mod names;
+pub(crate) mod newest;
 pub(crate) mod parts;
 pub(crate) mod place;
 pub(crate) mod poison;

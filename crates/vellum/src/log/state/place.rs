@@ -19,15 +19,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::io::Errno;
-
 use crate::log::state::attachment::Attachment;
 use crate::log::state::core::{Core, kept_files};
 use crate::log::state::named;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
+use crate::log::state::newest::{self, FileMatch, file_match, has_steady_inodes};
 use crate::log::state::watch::CheckInterval;
+use crate::log::state::writer::Writer;
 use crate::sys::clock;
-use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Result};
 
 /// How often to look whether a file is missing because all of the log is being removed.
@@ -37,14 +36,6 @@ const PAUSE: Duration = Duration::from_millis(5);
 const LEFT_OUT_MAX: u8 = 15;
 /// A moment at which nobody looks: the next append does.
 const NEVER: u64 = u64::MAX;
-
-/// What has the name of a file that was there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileMatch {
-    Same,
-    Other,
-    Missing,
-}
 
 /// Refuses to append to a log that is not at its path any more; looks once a second.
 #[inline]
@@ -83,7 +74,12 @@ fn look(core: &Core, now: u64) -> Result<()> {
     // They are of another second, and may be all that the space of a trimmed file is taken for.
     kept_files(core).inspect(|files| files.close());
     require(core)?;
-    require_descriptors(core)?;
+    if let Some(attachment) = core.writer.as_ref().and_then(|writer| writer.own()) {
+        require_descriptors(core, attachment)?;
+        if !newest::check(Writer { core, attachment }) {
+            core.watch.checked_at.store(NEVER, Ordering::Relaxed);
+        }
+    }
     if core.choices.options.makes_link() {
         named::make_link(core.dir.absolute_path());
     }
@@ -111,15 +107,22 @@ pub(crate) fn require(core: &Core) -> Result<()> {
 }
 
 /// Refuses to go on where the program has closed descriptors of the log.
-fn require_descriptors(core: &Core) -> Result<()> {
-    let attachment = core.writer.as_ref().and_then(|writer| writer.own());
-    if attachment.is_none_or(Attachment::has_descriptors) {
+fn require_descriptors(core: &Core, attachment: &Attachment) -> Result<()> {
+    if attachment.has_descriptors() {
         return Ok(());
     }
     core.watch.checked_at.store(NEVER, Ordering::Relaxed);
     let message = "this program has closed descriptors of the log, and with them its lock; open \
                    the log again";
     Err(Error::new(ErrorKind::Io, message).at_path(&core.dir))
+}
+
+/// Leaves the newest file of a text log if an append has failed because its name is gone; returns
+/// whether the append may work now, in a new file.
+#[cold]
+pub(crate) fn is_left_after(writer: Writer<'_>, error: &Error) -> bool {
+    let is_missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt);
+    is_missing && newest::is_lost(writer) && require(writer.core).is_ok() && newest::check(writer)
 }
 
 /// The error of something that failed, or what explains it. A file that is missing may be the
@@ -147,19 +150,4 @@ pub(crate) fn has_own_files(core: &Core) -> bool {
     let Some(files) = core.watch.files else { return true };
     file_match(core, LOCK_NAME, files.lock) == FileMatch::Same
         && file_match(core, CONTROL_NAME, files.control) != FileMatch::Other
-}
-
-/// What has the name of the file that was `known`; what cannot be looked at is taken to be it.
-pub(crate) fn file_match(core: &Core, name: &str, known: (u64, u64)) -> FileMatch {
-    match core.dir.stat(&core.dir.join(name)) {
-        Ok(found) if (found.st_dev, found.st_ino) == known => FileMatch::Same,
-        Ok(_) if has_steady_inodes(core) => FileMatch::Other,
-        Err(Errno::NOENT) => FileMatch::Missing,
-        Ok(_) | Err(_) => FileMatch::Same,
-    }
-}
-
-/// Whether a file keeps its inode as long as it is there.
-fn has_steady_inodes(core: &Core) -> bool {
-    core.ready.filesystem != Filesystem::Fuse
 }

@@ -20,7 +20,7 @@ use crate::log::layout::helped;
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{AfterPublish, Space};
-use crate::log::state::place;
+use crate::log::state::{newest, place};
 use crate::options::policy::Policy;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
@@ -38,7 +38,7 @@ impl TextLog<'_> {
         let writer = self.core.writer()?;
         let prepare = writer.lock_prepare()?;
         self.core.check_words()?;
-        TextSpace::of(&prepare).leave_segment();
+        newest::leave(&prepare);
         Ok(())
     }
 
@@ -73,17 +73,6 @@ impl TextSpace<'_> {
         let moment = next_moment(policy, time);
         let every = policy.rotate_every.map_or(0, |every| every.as_secs());
         rule.set_period(moment.saturating_sub(every)..moment);
-    }
-
-    /// Has the next record go to a new segment, unless this one is empty.
-    fn leave_segment(self) {
-        let words = self.prepare.writer.core.words();
-        let tail = tail_word::tail(words);
-        let is_full = tail.get() == words.allocated_end();
-        if is_full || !tail.get().is_multiple_of(self.prepare.writer.core.capacity()) {
-            let end = if is_full { tail } else { self.prepare.writer.core.segment_end(tail) };
-            words.files.rule.leave(end);
-        }
     }
 
     /// Stores how much of the newest segment records go to: what the files that it continues leave
@@ -178,7 +167,7 @@ impl TextWriter<'_> {
         let newest = words.files.names.newest();
         let newest = newest.filter(|newest| !newest.is_continuation && is_new(newest.time));
         if now >= rotate_at && newest.is_none() {
-            TextSpace::of(&prepare).leave_segment();
+            newest::leave(&prepare);
         }
         TextSpace::of(&prepare).set_moment(&words.files.policy.load().unwrap_or_default(), now);
     }
