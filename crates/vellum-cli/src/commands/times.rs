@@ -10,10 +10,11 @@ use vellum::{Layout, Log, Lsn, Record};
 use crate::args::CatArgs;
 use stamp::Stamps;
 
-/// Where the text ends that may be of a time before the one that files are named by from `end` on.
+/// Where the text ends that may be of a time before the one that files are named by from `end`
+/// on.
 ///
-/// Lines may tell an earlier time than the name of their file: they were brought there later. So the
-/// files up to the last one that begins with a time are read. Where none does, the names decide.
+/// Lines may tell an earlier time than the name of their file: they were brought there later. So
+/// the files up to the last one that begins with a time are read. Where none does, names decide.
 fn end_of_text(log: &Log, stamps: &Stamps, end: Lsn) -> vellum::Result<Lsn> {
     if end == Lsn::MAX {
         return Ok(end);

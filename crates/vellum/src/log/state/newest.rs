@@ -5,13 +5,13 @@
 //! (`place`), which costs three system calls then. If another file has the name or none, the next
 //! record starts a new file.
 //!
-//! Records of the second before are in the old file alone. Where that was packed (`gzip`), its text
-//! comes back under its name, and the packed copy, which ends earlier, goes. Where it was removed or
-//! renamed, readers report a missing file.
+//! Records of the second before are in the old file alone. Where that was packed (`gzip`), its
+//! text comes back under its name, and the packed copy, which ends earlier, goes. Where it was
+//! removed or renamed, readers report a missing file.
 //!
-//! **If the process dies here**: the packed copy counts as long as it is there, and whatever has the
-//! name beside it is removed. The next process that looks finds the name missing, or the file of a
-//! copy that is not whole, and starts a new file.
+//! **If the process dies here**: the packed copy counts as long as it is there, and whatever has
+//! the name beside it is removed. The next process that looks finds the name missing, or the file
+//! of a copy that is not whole, and starts a new file.
 
 use std::path::Path;
 use std::sync::Arc;
