@@ -41,11 +41,41 @@ impl From<vellum::Error> for Failure {
 /// Does the work of a function that returns a code. No panic gets past it, and failures are kept.
 #[inline]
 pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> c_int {
+    let _whole = Whole::begin();
     // Whoever gets VELLUM_PANIC is told to close the log and not to use what the panic left.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(status)) => status as c_int,
         Ok(Err(failure)) => failure.0.keep(),
         Err(panic) => panicked(panic),
+    }
+}
+
+/// A call that `pthread_cancel` does not end in the middle: the C library would unwind through
+/// Rust, which ends the process, and what the call holds would stay held.
+struct Whole(c_int);
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
+impl Whole {
+    #[inline]
+    fn begin() -> Whole {
+        const DISABLE: c_int = 1;
+        let mut before = 0;
+        // SAFETY: it changes this thread alone, and writes the state of before.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Whole(before)
+    }
+}
+
+impl Drop for Whole {
+    #[inline]
+    fn drop(&mut self) {
+        let mut disabled = 0;
+        // SAFETY: as above. The call is no point of cancellation, so a thread does not end here;
+        // docs/c.md excludes threads that may be cancelled at any moment.
+        unsafe { pthread_setcancelstate(self.0, &raw mut disabled) };
     }
 }
 

@@ -70,6 +70,11 @@ fn a_failed_write_reaches_every_function_that_promises_durability() {
 }
 
 #[test]
+fn a_thread_that_is_cancelled_in_a_call_ends_behind_it() {
+    build_and_run("cancel.c");
+}
+
+#[test]
 fn a_handler_of_the_program_for_bus_errors_may_be_left_in_any_way() {
     build_and_run("bus_handler.c");
 }
