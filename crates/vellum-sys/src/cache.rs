@@ -2,7 +2,8 @@
 //!
 //! What a reader brings in takes the place of what other programs use. So what was not cached
 //! before is dropped behind the reader. What was cached stays: somebody uses it. The kernel tells
-//! that from Linux 6.5 on, to those who may write the file; for others nothing is dropped.
+//! that from Linux 6.5 on, to those who may write the file; for others nothing is dropped, nor where
+//! system calls are filtered.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
@@ -46,6 +47,9 @@ struct Counts {
 impl Uncached {
     /// Those of the file now, up to `len_max`. What the kernel does not tell counts as cached.
     pub fn of(fd: impl AsFd, len_max: u64) -> Uncached {
+        if has_filter() {
+            return Uncached::default();
+        }
         let len = file::len(&fd).unwrap_or(0).min(len_max);
         let starts = (0..len.div_ceil(PIECE)).map(|piece| piece * PIECE);
         let pieces = starts.filter(|start| cached(&fd, *start, PIECE) == Some(0)).collect();
@@ -69,6 +73,13 @@ impl Uncached {
 
 fn drop_piece(fd: impl AsFd, start: u64) {
     let _ = fadvise(&fd, start, NonZeroU64::new(PIECE), Advice::DontNeed);
+}
+
+/// Whether system calls of this thread are filtered, or that is not known. A filter that is older
+/// than `cachestat(2)`, as those of systemd 252, may end the process for it.
+fn has_filter() -> bool {
+    std::fs::read_to_string("/proc/thread-self/status")
+        .map_or(true, |status| status.lines().any(|line| line == "Seccomp:\t2"))
 }
 
 /// How many pages of `len` bytes at `offset` are in the page cache, where the kernel tells.

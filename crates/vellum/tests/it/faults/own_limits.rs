@@ -310,3 +310,15 @@ fn a_parent_that_cannot_be_read_is_no_reason_to_fail() {
     }
     other.finish_well();
 }
+
+#[test]
+fn a_call_that_older_filters_do_not_know_is_not_made_under_a_filter() {
+    const CACHESTAT: libc::c_long = 451;
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(4 << 20).unwrap();
+    // An error with the number 0 is success: nothing would be cached.
+    let found = vellum_testing::kernel::where_it_fails(CACHESTAT, 0, || {
+        format!("{:?}", vellum_sys::cache::Uncached::of(&file, u64::MAX))
+    });
+    assert!(found.contains("pieces: []"), "{found}");
+}
