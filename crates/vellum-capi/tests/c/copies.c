@@ -46,7 +46,9 @@ static void load(struct copy *copy, const char *file, const char *path)
     options.kind = VELLUM_KIND_EVENTS;
     options.segment_capacity_bytes = 1 << 20;
     CHECK(copy->open(path, &options, &copy->log) == VELLUM_OK);
-    CHECK(copy->append(copy->log, "one", 3, NULL) == VELLUM_OK);
+    /* So many that the next one is stored into a page that is mapped. */
+    for (int i = 0; i < 300; i++)
+        CHECK(copy->append(copy->log, "one", 3, NULL) == VELLUM_OK);
 }
 
 static void check_lost(const struct copy *copy, const char *path)
