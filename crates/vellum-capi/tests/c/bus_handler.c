@@ -84,7 +84,8 @@ static void both(const char *dir, const char *name)
 {
     char *path = below(dir, name);
     vellum_log *log = open_log(path, VELLUM_KIND_EVENTS);
-    append_text(log, "one");
+    for (int i = 0; i < 300; i++)
+        append_text(log, "one");
     fault_often(&back);
     in_threads(fault_often, &back, NULL);
     cut_first_file(path);
