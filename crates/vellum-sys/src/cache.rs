@@ -2,8 +2,8 @@
 //!
 //! What a reader brings in takes the place of what other programs use. So what was not cached
 //! before is dropped behind the reader. What was cached stays: somebody uses it. The kernel tells
-//! that from Linux 6.5 on, to those who may write the file; for others nothing is dropped, nor where
-//! system calls are filtered.
+//! that from Linux 6.5 on, to those who may write the file. For others nothing is dropped, nor
+//! where system calls are filtered.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};

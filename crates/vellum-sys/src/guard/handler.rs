@@ -42,8 +42,8 @@ struct Before {
     next: *const Before,
 }
 
-/// What a signal was passed on to: the second half of its `siginfo_t`. The kernel clears it for each
-/// signal, so that nothing is left of a handler that did not return (`siglongjmp`).
+/// What a signal was passed on to: the second half of its `siginfo_t`. The kernel clears it for
+/// each signal, so that nothing is left of a handler that did not return (`siglongjmp`).
 type Passed = [*const Before; 8];
 const _: () = assert!(2 * size_of::<Passed>() == size_of::<libc::siginfo_t>());
 
@@ -176,8 +176,8 @@ fn is_in_program(address: usize) -> bool {
 
 /// The handler. It makes system calls and reads and stores atomics: what may be done in a handler.
 ///
-/// A handler that it calls may leave it by `siglongjmp`, `pthread_exit` or an exception: none of the
-/// functions from here to there has anything to drop.
+/// A handler that it calls may leave it by `siglongjmp`, `pthread_exit` or an exception: none of
+/// the functions from here to there has anything to drop.
 extern "C-unwind" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel hands in what it says of the signal. `errno` is this thread's, and is put
     // back for the code that was interrupted.
