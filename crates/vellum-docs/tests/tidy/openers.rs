@@ -48,6 +48,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/vellum-sys/src/loop_device.rs", "the kernel's own file below /dev"),
     ("crates/vellum-sys/src/lock.rs", "the kernel's own files below /proc"),
     ("crates/vellum-sys/src/memory.rs", "the kernel's own files below /proc"),
+    ("crates/vellum-sys/src/cache.rs", "the kernel's own file below /proc"),
     ("crates/vellum-sys/src/process.rs", "the kernel's own files below /proc and /sys"),
     ("crates/vellum-sys/src/device.rs", "the kernel's own files below /sys"),
     ("crates/vellum/src/advice/known.rs", "a directory, to ask for its filesystem"),
