@@ -36,6 +36,7 @@ mod error;
 mod escape;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
+mod files;
 mod format;
 // In the documentation alone; `vellum-docs` compiles its programs.
 #[cfg(all(doc, not(doctest)))]

@@ -168,7 +168,7 @@ fn leaves(tree: &syn::UseTree, names: &mut Vec<String>) {
 
 /// The rooms that meet both layouts.
 fn asks_layouts(path: &str) -> bool {
-    path.starts_with("log") || path.starts_with("segment")
+    ["log", "segment", "files"].iter().any(|room| path.starts_with(room))
 }
 
 /// File and line of what `lines` finds in the modules that are looked at.
@@ -184,7 +184,7 @@ fn places(
     found.collect()
 }
 
-/// Places of `log/` and `segment/` that name a layout.
+/// Places of `log/`, `segment/` and `files/` that name a layout.
 pub(crate) fn layouts(library: &Crate) -> Figure {
     struct Layouts(Vec<usize>);
     impl<'ast> Visit<'ast> for Layouts {
@@ -209,15 +209,15 @@ pub(crate) fn layouts(library: &Crate) -> Figure {
     }))
 }
 
-/// Files of `log/` and `segment/` that name a layout.
+/// Files of `log/`, `segment/` and `files/` that name a layout.
 pub(crate) fn layout_files(library: &Crate) -> Figure {
     let (_, places) = layouts(library);
     let name = |place: &String| place.split(':').next().unwrap_or_default().to_string();
     figure(places.iter().map(name).collect::<BTreeSet<String>>().into_iter().collect())
 }
 
-/// Places of `log/` and `segment/` that ask whether records have frames, which is nearly the name
-/// of a layout.
+/// Places of `log/`, `segment/` and `files/` that ask whether records have frames, which is nearly
+/// the name of a layout.
 pub(crate) fn frame_questions(library: &Crate) -> Figure {
     struct Questions(Vec<usize>);
     impl<'ast> Visit<'ast> for Questions {

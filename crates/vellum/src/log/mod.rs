@@ -189,12 +189,12 @@ impl Log {
 
     /// How records lie in the segments.
     pub fn layout(&self) -> Layout {
-        self.core.geometry.layout
+        self.core.files.geometry.layout
     }
 
     /// The log's directory.
     pub fn path(&self) -> &Path {
-        self.core.dir.path()
+        self.core.files.dir.path()
     }
 }
 

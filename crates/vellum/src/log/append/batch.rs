@@ -37,7 +37,7 @@ pub struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(core: &'a Core) -> Batch<'a> {
-        let bytes = vec![0; core.geometry.layout.record_header_len()];
+        let bytes = vec![0; core.files.geometry.layout.record_header_len()];
         Batch { core, bytes, starts: Vec::new() }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Batch<'a> {
     pub fn push(&mut self, record: &[u8]) -> Result<()> {
         let len = record.len() as u64;
         Append::of(self.core).check_record_len(len)?;
-        let envelope_len = self.core.geometry.envelope_len();
+        let envelope_len = self.core.files.geometry.envelope_len();
         let len = len + envelope_len as u64;
         let total = self.bytes.len() as u64 + frame_len(len);
         if total > PAYLOAD_LEN_MAX {
@@ -62,7 +62,7 @@ impl<'a> Batch<'a> {
             return Err(Error::new(ErrorKind::RecordTooLarge, message));
         }
         self.starts.push(self.bytes.len() as u32);
-        if self.core.geometry.layout.has_frames() {
+        if self.core.files.geometry.layout.has_frames() {
             let header = Header { length: len as u32, check: 0 };
             self.bytes.extend_from_slice(&header.to_bytes());
             // Of the envelope no more is known yet than how long it is.
@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
         }
         let (count, bytes) = (self.len(), &mut self.bytes);
         let append = Append::of(core);
-        append.retry_when_full(|| match core.geometry.layout.has_frames() {
+        append.retry_when_full(|| match core.files.geometry.layout.has_frames() {
             true => append_frames(append, count, bytes),
             false => {
                 let len = bytes.len() as u64;
@@ -151,9 +151,9 @@ fn append_frames(append: Append<'_>, count: u64, bytes: &mut [u8]) -> Result<Lsn
 /// Completes the headers, now that it is known where the batch stands, and the envelopes, which are
 /// all the same.
 fn write_headers(writer: Writer<'_>, bytes: &mut [u8], at: Lsn) {
-    let envelope = writer.core.geometry.has_envelope.then(|| writer.envelope().to_bytes());
+    let envelope = writer.core.files.geometry.has_envelope.then(|| writer.envelope().to_bytes());
     let inner_len = (bytes.len() - HEADER_LEN) as u32;
-    bytes[..HEADER_LEN].copy_from_slice(&writer.core.codec.batch(at, inner_len).to_bytes());
+    bytes[..HEADER_LEN].copy_from_slice(&writer.core.files.codec.batch(at, inner_len).to_bytes());
     let mut offset = HEADER_LEN;
     while offset < bytes.len() {
         let (head, rest) = bytes[offset..].split_at_mut(HEADER_LEN);
@@ -162,7 +162,7 @@ fn write_headers(writer: Writer<'_>, bytes: &mut [u8], at: Lsn) {
             rest[..ENVELOPE_LEN].copy_from_slice(&envelope);
         }
         let lsn = Lsn::new(at.get() + offset as u64);
-        let header = writer.core.codec.member(lsn, length, &rest[..length as usize]);
+        let header = writer.core.files.codec.member(lsn, length, &rest[..length as usize]);
         head.copy_from_slice(&header.to_bytes());
         offset += frame_len(u64::from(length)) as usize;
     }

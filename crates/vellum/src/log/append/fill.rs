@@ -40,7 +40,7 @@ impl Append<'_> {
     #[inline]
     pub(crate) fn is_mapped(self, len: u64, slot: &LocalSlot) -> bool {
         let most = if len <= MAPPED_ALONE_MAX { MAPPED_ALONE_MAX } else { self.mapped_max(slot) };
-        self.core.has_mapping() && len <= most.min(self.core.capacity())
+        self.core.has_mapping() && len <= most.min(self.core.files.capacity())
     }
 
     /// Up to which length records go through the mapping now.
@@ -65,7 +65,7 @@ impl Filler<'_> {
     #[cold]
     fn skip_to(&mut self, placement: Placement) -> Result<()> {
         let Placement { grant: Grant { range, .. }, at } = placement;
-        if self.writer.core.geometry.layout.ends_with_records() {
+        if self.writer.core.files.geometry.layout.ends_with_records() {
             let segment = Appender::of(self.writer).segment(self.slot, range.start)?;
             return pad::cut_off(segment, range.start);
         }
@@ -73,7 +73,7 @@ impl Filler<'_> {
         if len < HEADER_LEN as u64 {
             return Err(self.writer.core.nonsense(format!("no frame ends at {}", range.start)));
         }
-        let header = self.writer.core.codec.pad(range.start, len).to_bytes();
+        let header = self.writer.core.files.codec.pad(range.start, len).to_bytes();
         self.bytes(range.start, &[&header])?;
         let epoch = identity::live_epoch(self.writer.core);
         self.writer.attachment.skipped.note(epoch, range.start);
@@ -84,7 +84,7 @@ impl Filler<'_> {
     #[inline]
     pub(crate) fn record(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let header = self.writer.core.codec.record(at, len as u32, parts).to_bytes();
+        let header = self.writer.core.files.codec.record(at, len as u32, parts).to_bytes();
         self.put(at, &header, parts)
     }
 
@@ -135,7 +135,7 @@ impl Filler<'_> {
     /// Writes parts by system call: one where they lie in one segment.
     fn write_parts(&mut self, at: Lsn, parts: &[&[u8]]) -> Result<()> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        let room = self.writer.core.segment_end(at).get() - at.get();
+        let room = self.writer.core.files.segment_end(at).get() - at.get();
         if len > room {
             return self.write_across(at, parts);
         }
@@ -160,7 +160,7 @@ impl Filler<'_> {
             let mut rest = *part;
             while !rest.is_empty() {
                 let segment = Appender::of(self.writer).segment(self.slot, at)?;
-                let room = segment.first.get() + self.writer.core.capacity() - at.get();
+                let room = segment.first.get() + self.writer.core.files.capacity() - at.get();
                 let (piece, further) = rest.split_at(rest.len().min(room as usize));
                 segment.write(piece, segment.offset_of(at))?;
                 at = Lsn::new(at.get() + piece.len() as u64);

@@ -40,7 +40,7 @@ impl Append<'_> {
     /// Appends one record; on a full disk, does what this process chose.
     #[inline]
     pub(crate) fn append_record(self, record: &[u8]) -> Result<Lsn> {
-        let answer = match self.core.geometry.layout {
+        let answer = match self.core.files.geometry.layout {
             Layout::Framed => self.append_short::<true>(record),
             Layout::Text => self.append_short::<false>(record),
         };
@@ -76,7 +76,7 @@ impl Append<'_> {
         let core = self.core;
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
         self.check_record_len(len)?;
-        match core.geometry.layout {
+        match core.files.geometry.layout {
             Layout::Framed => self.append_framed(parts, len),
             Layout::Text => self.append_text(Text { parts, len, records: 1 }),
         }
@@ -178,7 +178,7 @@ impl Append<'_> {
     /// Writes the line that tells of dropped records, if one is due.
     pub(crate) fn tell_of_drops(self) -> Result<()> {
         // Frames have no room for such a line.
-        if !self.core.geometry.layout.has_frames() && self.core.words().full.has_untold() {
+        if !self.core.files.geometry.layout.has_frames() && self.core.words().full.has_untold() {
             self.append_behind_line(Text { parts: &[], len: 0, records: 0 })?;
         }
         Ok(())
@@ -203,7 +203,7 @@ impl Append<'_> {
         }
         let line = text::dropped(dropped - told);
         let line_len = line.len() as u64;
-        if len > 0 && line_len + len > self.core.capacity() {
+        if len > 0 && line_len + len > self.core.files.capacity() {
             // Together they would be torn apart at the end of the segment.
             let alone = Text { parts: &[line.as_bytes()], len: line_len, records: 0 };
             self.append_line(alone, dropped)?;
@@ -236,8 +236,9 @@ impl Append<'_> {
             return false;
         }
         let mut bytes = vec![0; line.len()];
-        let read =
-            core.open_to_read(core.segment_of(at)).and_then(|segment| segment.read(at, &mut bytes));
+        let read = core
+            .open_to_read(core.files.segment_of(at))
+            .and_then(|segment| segment.read(at, &mut bytes));
         read.is_ok() && bytes == line.as_bytes()
     }
 }

@@ -35,7 +35,8 @@ impl Appender<'_> {
     /// The open segment that holds `lsn`.
     #[inline]
     pub(crate) fn segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<&Segment> {
-        if !slot.was_in_segment_of(self.writer.core.capacity(), lsn) || slot.segment.is_none() {
+        if !slot.was_in_segment_of(self.writer.core.files.capacity(), lsn) || slot.segment.is_none()
+        {
             self.change_segment(slot, lsn)?;
         }
         Ok(slot.segment.as_ref().expect("was just set"))
@@ -43,7 +44,7 @@ impl Appender<'_> {
 
     #[cold]
     fn change_segment(self, slot: &mut LocalSlot, lsn: Lsn) -> Result<()> {
-        let first = self.writer.core.segment_of(lsn);
+        let first = self.writer.core.files.segment_of(lsn);
         let held = slot.held(first).map(Arc::clone);
         if held.is_none() {
             slot.opened = (Lsn::ZERO, Lsn::ZERO);
@@ -61,18 +62,18 @@ impl Appender<'_> {
     pub(crate) fn open_range(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
         slot.let_go();
         slot.opened = (Lsn::ZERO, Lsn::ZERO);
-        let mut first = self.writer.core.segment_of(range.start);
+        let mut first = self.writer.core.files.segment_of(range.start);
         let mut more = Vec::new();
         while first < range.end() && more.len() < SEGMENTS_IN_HAND {
             let held = slot.held(first).map(Arc::clone);
             more.push(held.map_or_else(|| self.open_segment(first), Ok)?);
-            first = self.writer.core.segment_end(first);
+            first = self.writer.core.files.segment_end(first);
         }
         if !self.writer.core.has_mapping() {
             limits::check_size_limit(self.writer.core)?;
         }
-        let end = self.writer.core.segment_end(Lsn::new(range.end().get() - 1));
-        slot.opened = (self.writer.core.segment_of(range.start), end);
+        let end = self.writer.core.files.segment_end(Lsn::new(range.end().get() - 1));
+        slot.opened = (self.writer.core.files.segment_of(range.start), end);
         if let [only] = &more[..] {
             (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
         } else {
@@ -92,7 +93,7 @@ impl Appender<'_> {
         let segment = Arc::new(core.open_segment(first, &mut open.used_stages)?);
         open.list.push(Arc::clone(&segment));
         // Closed text files are for others to remove or compress, which an open one resists.
-        let most = if core.geometry.layout.rotates() { ROTATED_SEGMENTS_MAX } else { 64 };
+        let most = if core.files.geometry.layout.rotates() { ROTATED_SEGMENTS_MAX } else { 64 };
         let budget = core.ready.mapped_bytes_max / segment.mapped_len().max(1);
         self.keep_within(&mut open, budget.clamp(1, most) as usize);
         Ok(segment)
@@ -120,7 +121,7 @@ impl Appender<'_> {
         let core = self.writer.core;
         // What is durable has left the stage, whose memory it would hold on to.
         let begin = core.stage_begin().unwrap_or(core.begin());
-        let is_gone = |first: Lsn| core.segment_end(first) <= begin;
+        let is_gone = |first: Lsn| core.files.segment_end(first) <= begin;
         let gone: Vec<_> = open.list.extract_if(.., |segment| is_gone(segment.first)).collect();
         let firsts: Vec<_> = gone.iter().map(|segment| segment.first).collect();
         self.writer.attachment.forget_segments(&firsts);
@@ -152,7 +153,7 @@ mod tests {
         for _ in 0..100 {
             let lsn = Append::of(&log).append_record(&[7; 1000]).unwrap();
             Commit::of(&log).commit(lsn).unwrap();
-            let first = log.segment_of(lsn);
+            let first = log.files.segment_of(lsn);
             if firsts.last() != Some(&first) {
                 firsts.push(first);
                 let segment = Appender::of(log.writer().unwrap()).open_segment(first).unwrap();

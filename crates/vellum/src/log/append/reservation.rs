@@ -59,8 +59,8 @@ impl<'a> Reservation<'a> {
     pub(crate) fn new(core: &'a Core, len: usize) -> Result<Reservation<'a>> {
         let len = len as u64;
         Append::of(core).check_record_len(len)?;
-        let envelope_len = core.geometry.envelope_len() as u64;
-        let layout = core.geometry.layout;
+        let envelope_len = core.files.geometry.envelope_len() as u64;
+        let layout = core.files.geometry.layout;
         let total = layout.record_len(envelope_len + len);
         let header_len = layout.record_header_len() as u64 + envelope_len;
         if total == 0 {
@@ -71,18 +71,18 @@ impl<'a> Reservation<'a> {
         let writer = core.writer()?;
         poison::check(core)?;
         place::check(core)?;
-        if core.has_mapping() && total > core.capacity() {
+        if core.has_mapping() && total > core.files.capacity() {
             limits::check_size_limit(core)?;
         }
         let mut slot = Appender::of(writer).take_slot()?;
         // However long: writing in place is what was asked for. Only records longer than a
         // segment are in no single mapping.
-        let is_mapped = core.has_mapping() && total <= core.capacity();
+        let is_mapped = core.has_mapping() && total <= core.files.capacity();
         let placement = Appender::of(writer).reserve(&mut slot, total, is_mapped);
         let placement = placement.map_err(|error| place::explain(core, error))?;
         core.check_region()?;
         let payload_at = Lsn::new(placement.at.get() + header_len);
-        let check = Some(core.codec.check(placement.at, (envelope_len + len) as u32));
+        let check = Some(core.files.codec.check(placement.at, (envelope_len + len) as u32));
         let pid = std::process::id();
         let slot = Some(slot);
         writer.attachment.reserved.add(placement.grant.range.start);
@@ -99,7 +99,7 @@ impl<'a> Reservation<'a> {
             pid,
         };
         reservation.fill(|filler| filler.skip(placement))?;
-        if core.geometry.has_envelope {
+        if core.files.geometry.has_envelope {
             reservation.put_envelope()?;
         }
         Ok(reservation)
@@ -117,7 +117,7 @@ impl<'a> Reservation<'a> {
 
     /// Where what the check covers begins: the envelope, or else the caller's bytes.
     fn body_at(&self) -> Lsn {
-        Lsn::new(self.payload_at.get() - self.writer.core.geometry.envelope_len() as u64)
+        Lsn::new(self.payload_at.get() - self.writer.core.files.geometry.envelope_len() as u64)
     }
 
     /// Where the record will stand.
@@ -168,7 +168,7 @@ impl<'a> Reservation<'a> {
             );
             return Err(Error::new(ErrorKind::Abandoned, message).at_lsn(self.lsn()));
         }
-        if self.writer.core.geometry.layout.has_frames() {
+        if self.writer.core.files.geometry.layout.has_frames() {
             let header = self.finish_check()?.finish().to_bytes();
             let at = self.placement.at;
             self.fill(|filler| filler.bytes(at, &[&header]))?;
@@ -193,15 +193,17 @@ impl<'a> Reservation<'a> {
         let mut lsn = self.body_at();
         let end = Range { start: self.payload_at, len: self.len }.end();
         let len = end.get() - lsn.get();
-        let mut check = self.writer.core.codec.check(self.placement.at, len as u32);
+        let mut check = self.writer.core.files.codec.check(self.placement.at, len as u32);
         let mut bytes = vec![0; len.min(64 << 10) as usize];
         while lsn < end {
-            let first = self.writer.core.segment_of(lsn);
+            let first = self.writer.core.files.segment_of(lsn);
             let segment = match &self.writer.core.commits.stage {
-                Some(stage) => ReadSegment::open_staged(stage, &self.writer.core.geometry, first)?,
+                Some(stage) => {
+                    ReadSegment::open_staged(stage, &self.writer.core.files.geometry, first)?
+                }
                 None => self.writer.core.open_to_read(first)?,
             };
-            let limit = end.get().min(first.get() + self.writer.core.capacity());
+            let limit = end.get().min(first.get() + self.writer.core.files.capacity());
             let count = bytes.len().min((limit - lsn.get()) as usize);
             segment.read(lsn, &mut bytes[..count])?;
             check.update(&bytes[..count]);
@@ -214,7 +216,7 @@ impl<'a> Reservation<'a> {
     fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let is_last = offset + bytes.len() as u64 == self.len;
         if let Some((last, others)) =
-            bytes.split_last().filter(|_| is_last && self.writer.core.writes_text())
+            bytes.split_last().filter(|_| is_last && self.writer.core.files.writes_text())
         {
             self.last = Some(*last);
             return self.store(offset, others);

@@ -65,7 +65,7 @@ impl Append<'_> {
     pub(crate) fn prepare(self, segments: u64, made: &mut u64) -> Result<()> {
         let writer = self.core.writer()?;
         let words = self.core.words();
-        if self.core.geometry.layout.names_have_times() {
+        if self.core.files.geometry.layout.names_have_times() {
             let prepare = writer.lock_prepare()?;
             self.core.check_words()?;
             *made = u64::from(segments > 0 && TextSpace::of(&prepare).make_next()?);
@@ -76,14 +76,15 @@ impl Append<'_> {
             // Piece by piece, so that writers who need the lock do not wait for all of it.
             let prepare = writer.lock_prepare()?;
             self.core.check_words()?;
-            let wanted = segments.saturating_mul(self.core.capacity());
-            let wanted = self.core.segment_end(tail_word::tail(words)).get().saturating_add(wanted);
+            let wanted = segments.saturating_mul(self.core.files.capacity());
+            let wanted =
+                self.core.files.segment_end(tail_word::tail(words)).get().saturating_add(wanted);
             let allocated = words.allocated_end();
-            if allocated >= wanted.min(Lsn::MAX.get() - self.core.capacity()) {
+            if allocated >= wanted.min(Lsn::MAX.get() - self.core.files.capacity()) {
                 return Ok(());
             }
             begun += PIECE_BYTES;
-            if begun < self.core.capacity() {
+            if begun < self.core.files.capacity() {
                 let has_work = poison::heed_sync(self.core, self.core.preparer().begin(begun));
                 if has_work.is_ok_and(|has_work| has_work) {
                     continue;
@@ -98,7 +99,7 @@ impl Append<'_> {
                 self.core.preparer().allocate(
                     &self.core.find_segment(first)?,
                     first,
-                    self.core.segment_end(first),
+                    self.core.files.segment_end(first),
                 )?;
             }
         }
@@ -111,8 +112,8 @@ impl Append<'_> {
         while self.core.commits.stage.is_some() && has_spare() {
             let tail = tail_word::tail(words);
             let allocated = words.allocated_end();
-            let ahead =
-                allocated.saturating_sub(self.core.segment_end(tail).get()) / self.core.capacity();
+            let ahead = allocated.saturating_sub(self.core.files.segment_end(tail).get())
+                / self.core.files.capacity();
             if ahead >= SEGMENTS_AHEAD || self.prepare(ahead + 1, &mut 0).is_err() {
                 return;
             }
@@ -132,7 +133,7 @@ impl Appender<'_> {
     ) -> Result<Placement> {
         let Appender { writer } = self;
         let core = writer.core;
-        let capacity = core.capacity();
+        let capacity = core.files.capacity();
         let words = core.words();
         let segment_first = slot.segment_first.get();
         layout::before_reserve(writer);
@@ -194,7 +195,7 @@ impl Appender<'_> {
                 return Ok(Reserved::Granted(grant));
             }
             // Unless others went on meanwhile, and what was to be opened has gone.
-            if core.segment_of(start) == core.segment_of(tail_word::tail(words)) {
+            if core.files.segment_of(start) == core.files.segment_of(tail_word::tail(words)) {
                 opened?;
             }
         }
@@ -240,7 +241,7 @@ impl Appender<'_> {
             let end = range.end();
             if end > Lsn::MAX {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
-                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&core.dir));
+                return Err(Error::new(ErrorKind::Exhausted, message).at_path(&core.files.dir));
             }
             slot.after_publish.has_rotated |= layout::allocate_to(&prepare, end, len)?;
             let room = RoomMaker::of(&prepare).extend_to(tail, end, len, is_ready)?;

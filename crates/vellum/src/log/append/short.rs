@@ -105,7 +105,7 @@ fn reserve_contended<const IS_FRAMED: bool>(
 #[inline(always)]
 fn put_short<const IS_FRAMED: bool>(core: &Core, slot: &LocalSlot, at: Lsn, record: &[u8]) -> bool {
     // First, so that little is to be kept while the checksum is made.
-    let header = IS_FRAMED.then(|| core.codec.record_of(at, record).to_bytes());
+    let header = IS_FRAMED.then(|| core.files.codec.record_of(at, record).to_bytes());
     let Some((segment, map)) = slot.segment.as_ref().and_then(|segment| segment.with_map()) else {
         return false;
     };
@@ -167,7 +167,7 @@ mod tests {
 
     fn is_usual(log: &Core, record: &[u8]) -> bool {
         let append = Append::of(log);
-        match log.geometry.layout.rotates() {
+        match log.files.geometry.layout.rotates() {
             false => append.append_short::<true>(record),
             true => append.append_short::<false>(record),
         }
@@ -201,7 +201,7 @@ mod tests {
         each_kind(|dir, options| {
             let log = open(dir, options);
             log.words().full.count_drop();
-            assert_eq!(is_usual(&log, b"x"), !log.geometry.layout.rotates());
+            assert_eq!(is_usual(&log, b"x"), !log.files.geometry.layout.rotates());
         });
         each_kind(|dir, options| {
             let log = open(dir, options);
@@ -240,7 +240,7 @@ mod tests {
         assert!(!is_usual(&log, b"abc") && is_usual(&log, b"ab"), "two bytes are left");
         rule.set_limit(None);
         assert!(is_usual(&log, b"abc"));
-        rule.leave(log.segment_end(tail_word::tail(log.words())));
+        rule.leave(log.files.segment_end(tail_word::tail(log.words())));
         assert!(!is_usual(&log, b"abc"));
     }
 }

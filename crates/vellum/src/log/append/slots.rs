@@ -88,7 +88,8 @@ impl<'a> Appender<'a> {
             }
         }
         let message = format!("all {SLOT_COUNT} slots for appends are in use");
-        Err(Error::new(ErrorKind::TooManyParticipants, message).at_path(&self.writer.core.dir))
+        Err(Error::new(ErrorKind::TooManyParticipants, message)
+            .at_path(&self.writer.core.files.dir))
     }
 
     /// Gives a slot back if it was lent, which holds nothing in flight. After an error it may stay

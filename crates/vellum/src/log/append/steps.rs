@@ -43,7 +43,7 @@ impl Append<'_> {
     /// Appends one record of `len` bytes, given in parts, as a frame.
     #[inline]
     pub(crate) fn append_framed(self, parts: &[&[u8]], len: u64) -> Result<Lsn> {
-        match self.core.geometry.has_envelope {
+        match self.core.files.geometry.has_envelope {
             true => self.append_in_envelope(parts, len),
             false => self.append_frame(parts, len),
         }
@@ -75,7 +75,7 @@ impl Append<'_> {
 
     /// Refuses what a frame's length field has no room for, with the envelope before it.
     pub(crate) fn check_record_len(self, len: u64) -> Result<()> {
-        let max = PAYLOAD_LEN_MAX - self.core.geometry.envelope_len() as u64;
+        let max = PAYLOAD_LEN_MAX - self.core.files.geometry.envelope_len() as u64;
         if len <= max {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl Appender<'_> {
     fn look_how_far(self, slot: &mut LocalSlot) {
         let core = self.writer.core;
         let is_usual = core.has_mapping()
-            && !core.geometry.has_envelope
+            && !core.files.geometry.has_envelope
             && core.choices.on_full != OnFull::Drop
             && slot.is_claimed
             && !slot.is_lent
@@ -221,7 +221,7 @@ impl Appender<'_> {
         let Some(segment) = slot.segment.as_ref().filter(|_| is_usual) else { return };
         let ready_end = layout::calm_end(self.writer, SHORT_LEN_MAX, true).min(segment.ready_end());
         let ready = ready_end.get().saturating_sub(slot.segment_first.get());
-        slot.short_room = ready.min(core.capacity());
+        slot.short_room = ready.min(core.files.capacity());
     }
 
     /// Ends the use of a slot that got no reservation; returns the error for the caller.

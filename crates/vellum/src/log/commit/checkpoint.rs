@@ -46,16 +46,16 @@ pub struct CheckpointEvent {
 impl Commit<'_> {
     /// Whether a checkpoint is due. A text log has none.
     pub(crate) fn is_checkpoint_due(self) -> bool {
-        self.core.geometry.layout.has_commit_records()
+        self.core.files.geometry.layout.has_commit_records()
             && self.core.commits.trigger.is_due(self.core.words())
     }
 }
 
 /// Refuses a checkpoint with `message` where no commit record can carry it.
 pub(crate) fn require_commit_records(core: &Core, message: &str) -> Result<()> {
-    match core.geometry.layout.has_commit_records() {
+    match core.files.geometry.layout.has_commit_records() {
         true => Ok(()),
-        false => Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir)),
+        false => Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir)),
     }
 }
 
@@ -63,7 +63,7 @@ impl CheckpointEvent {
     pub(crate) fn new(core: &Arc<Core>) -> Result<CheckpointEvent> {
         core.attachment()?;
         require_commit_records(core, "a text log has no checkpoint; use a framed one")?;
-        let event = core.commits.trigger.event().or_os("make an event for", &core.dir)?;
+        let event = core.commits.trigger.event().or_os("make an event for", &core.files.dir)?;
         let event = CheckpointEvent { core: Arc::clone(core), event: Arc::clone(event) };
         event.require_own()?;
         core.commits.trigger.notify_if_due(core.words());
@@ -95,7 +95,7 @@ impl CheckpointEvent {
         }
         let message = "the event for checkpoints stayed in the process that was forked; open the \
                        log again in the child, or ask `checkpoint_due`";
-        Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir))
+        Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.files.dir))
     }
 }
 

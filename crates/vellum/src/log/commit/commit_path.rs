@@ -114,8 +114,8 @@ fn direct_block(dir: &Dir, filesystem: Filesystem) -> u64 {
 /// How the log commits, and why; `None` for one that is not staged.
 pub(crate) fn stat(core: &Core) -> Option<CommitPathStat> {
     core.commits.stage.as_ref()?;
-    let here = Surroundings::of(&core.dir, core.ready.filesystem);
-    let stored = stored(&core.dir);
+    let here = Surroundings::of(&core.files.dir, core.ready.filesystem);
+    let stored = stored(&core.files.dir);
     let (_, origin) = decide(&here, core.choices.options.tuning.commit_path, stored.as_ref());
     let is_stored = matches!(origin, PathOrigin::Measured | PathOrigin::Chosen);
     let stored_at = stored.as_ref().filter(|_| is_stored).map(|stored| clock::time_of(stored.at));
@@ -157,23 +157,23 @@ pub(crate) fn shares_sector(end: u64, block: u64) -> bool {
 /// Stores how the log commits on this device from the next opening on; `None` forgets it.
 pub(crate) fn store(core: &Core, path: Option<CommitPath>, origin: PathOrigin) -> Result<()> {
     let writer = core.writer()?;
-    if core.geometry.fill != Fill::Staged {
+    if core.files.geometry.fill != Fill::Staged {
         let message = "only a staged log has a commit path; others sync their files";
-        return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
+        return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir));
     }
     let _prepare = writer.lock_prepare()?;
-    let Some(path) = path else { return forget(&core.dir) };
+    let Some(path) = path else { return forget(&core.files.dir) };
     path.check()?;
-    let device = core.dir.device().identity();
+    let device = core.files.dir.device().identity();
     write(core, &StoredPath { path, origin, at: clock::seconds(), device })
 }
 
 fn write(core: &Core, stored: &StoredPath) -> Result<()> {
-    let dir = &core.dir;
+    let dir = &core.files.dir;
     let (unfinished, target) = (dir.join(UNFINISHED_COMMIT_PATH_NAME), dir.join(COMMIT_PATH_NAME));
     let text = stored.to_text();
     sys::file::check_size_limit(text.len() as u64).or_os("store the commit path in", dir)?;
-    let fd = core.ready.rights.create(dir, &unfinished, "store the commit path in")?;
+    let fd = core.files.rights.create(dir, &unfinished, "store the commit path in")?;
     sys::file::write_all_at(&fd, text.as_bytes(), 0)
         .and_then(|()| sys::sync::sync(&fd))
         .and_then(|()| dir.rename(&unfinished, &target))

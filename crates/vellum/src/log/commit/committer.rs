@@ -105,7 +105,7 @@ impl Committer {
         });
         let thread = thread.map_err(|error| {
             let errno = io::Errno::from_io_error(&error).unwrap_or(io::Errno::AGAIN);
-            Error::os(errno, "start a thread for commits of", &queue.core.dir)
+            Error::os(errno, "start a thread for commits of", &queue.core.files.dir)
         })?;
         queue.core.attachment()?.helpers.add(thread.thread());
         Ok(Committer { queue, thread: Some(thread), pid: std::process::id() })
@@ -150,7 +150,7 @@ impl Committer {
         let event = match self.queue.event.get() {
             Some(event) => event,
             None => {
-                let event = Event::new().or_os("make an event for", &self.queue.core.dir)?;
+                let event = Event::new().or_os("make an event for", &self.queue.core.files.dir)?;
                 // What was committed before has told nobody.
                 event.set();
                 // Another thread may have been faster: then this one is closed again.
@@ -324,7 +324,8 @@ impl Completion {
         let event = match self.request.event.get() {
             Some(event) => event,
             None => {
-                let event = trigger::descriptor().or_os("make an event for", &self.core.dir)?;
+                let event =
+                    trigger::descriptor().or_os("make an event for", &self.core.files.dir)?;
                 if waiter.is_done {
                     trigger::ring(&event);
                 }

@@ -93,23 +93,27 @@ impl GroupFiles<'_> {
     /// of a framed log those that were trimmed.
     fn next_of_group(self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
         if is_there {
-            return Ok(self.core.segment_end(first));
+            return Ok(self.core.files.segment_end(first));
         }
-        if self.core.geometry.layout.has_every_segment() {
-            return Ok(self.core.segment_end(first).max(self.core.segment_of(self.core.begin())));
+        if self.core.files.geometry.layout.has_every_segment() {
+            return Ok(self
+                .core
+                .files
+                .segment_end(first)
+                .max(self.core.files.segment_of(self.core.begin())));
         }
-        let files = list(&self.core.dir)?;
+        let files = list(&self.core.files.dir)?;
         Ok(files.into_iter().find(|next| *next > first).unwrap_or(end))
     }
 
     fn is_closed_text(self, first: Lsn) -> bool {
-        !self.core.geometry.layout.has_every_segment()
-            && self.core.segment_end(first) <= tail_word::published(self.core.words())
+        !self.core.files.geometry.layout.has_every_segment()
+            && self.core.files.segment_end(first) <= tail_word::published(self.core.words())
     }
 
     /// Whether nothing of the segment at `first` is kept.
     fn is_trimmed(self, first: Lsn) -> bool {
-        self.core.segment_end(first) <= self.core.begin()
+        self.core.files.segment_end(first) <= self.core.begin()
     }
 
     fn gather_names(self, end: Lsn) -> Result<Option<Names>> {
@@ -119,15 +123,15 @@ impl GroupFiles<'_> {
             return Ok(None);
         }
         let end = words.allocated_end();
-        let log = (named_end == 0).then(|| LogItself::open(&self.core.dir)).transpose()?;
+        let log = (named_end == 0).then(|| LogItself::open(&self.core.files.dir)).transpose()?;
         Ok(Some(Names { end, log }))
     }
 
     /// Whether stores do not move the time of a file, and a published byte of it never changes: a
     /// segment that is recycled may be another's a moment after it was trimmed.
     fn is_time_left_alone(self) -> bool {
-        self.core.geometry.fill == Fill::Mapped
-            && self.core.geometry.preallocate != Preallocate::Recycle
+        self.core.files.geometry.fill == Fill::Mapped
+            && self.core.files.geometry.preallocate != Preallocate::Recycle
     }
 
     /// Writes a group of others once more, where it was to be synced: if that failed just before
@@ -137,8 +141,12 @@ impl GroupFiles<'_> {
             return Ok(());
         }
         let begin = self.core.begin().max(group.start);
-        let written =
-            rewrite::records_unsynced(&self.core.dir, &self.core.geometry, begin, group.end);
+        let written = rewrite::records_unsynced(
+            &self.core.files.dir,
+            &self.core.files.geometry,
+            begin,
+            group.end,
+        );
         written.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(errno) if !is_own(errno) => {
                 Fault::Device(failure(errno, group.start, Operation::Sync))
@@ -149,21 +157,23 @@ impl GroupFiles<'_> {
 
     /// Makes the names of segments durable, and with the first ones the log's own.
     fn sync_names(self, names: &Names, at: Lsn) -> Result<(), Fault> {
-        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.core.dir));
+        let own = |errno| Fault::Own(Error::os(errno, "sync the names in", &self.core.files.dir));
         let failed = |errno| match errno {
             Errno::NOSYS => own(errno),
             _ => Fault::Device(failure(errno, at, Operation::Name)),
         };
         if let Some(log) = &names.log {
             // There are commit records to be looked for from now on.
-            let geometry = Geometry { has_commits: true, ..self.core.geometry };
+            let geometry = Geometry { has_commits: true, ..self.core.files.geometry };
             store_geometry(&log.geometry, &geometry).map_err(|errno| match is_own(errno) {
-                true => Fault::Own(Error::os(errno, "write", &self.core.dir.join(GEOMETRY_NAME))),
+                true => {
+                    Fault::Own(Error::os(errno, "write", &self.core.files.dir.join(GEOMETRY_NAME)))
+                }
                 false => failed(errno),
             })?;
         }
         // The directory has to be opened for that where a daemon has closed it.
-        let dir = self.core.dir.names_to_sync().map_err(own)?;
+        let dir = self.core.files.dir.names_to_sync().map_err(own)?;
         match &names.log {
             Some(log) => log.sync(&dir),
             None => dir.sync(),
@@ -178,7 +188,7 @@ impl Leader<'_> {
     /// Opens what writing the group from `start` to `end` takes.
     pub(crate) fn gather(self, start: Lsn, end: Lsn) -> Result<Means> {
         let mut segments = Vec::new();
-        let mut first = self.writer.core.segment_of(start);
+        let mut first = self.writer.core.files.segment_of(start);
         while first < end && segments.len() < SEGMENTS_IN_HAND {
             let segment = self.segment_of_group(first, end)?;
             first =
@@ -201,7 +211,8 @@ impl Leader<'_> {
             // Nor does it keep the others from being durable that somebody removed a closed file of
             // text.
             Err(error)
-                if GroupFiles::of(core).is_closed_text(first) && core.is_told_missing(&error) =>
+                if GroupFiles::of(core).is_closed_text(first)
+                    && core.files.is_told_missing(&error) =>
             {
                 return Ok(None);
             }
@@ -211,10 +222,11 @@ impl Leader<'_> {
         segment.check_open()?;
         if core.commits.stage.is_some() {
             segment
-                .open_target(&core.dir, core.commits.commit_path.write)
+                .open_target(&core.files.dir, core.commits.commit_path.write)
                 .or_os("open the segment", &segment.path)?;
             // A write beyond the limit would end this process.
-            let limit = end.min(core.segment_end(first)).get().next_multiple_of(core.commits.block);
+            let limit =
+                end.min(core.files.segment_end(first)).get().next_multiple_of(core.commits.block);
             let len = segment.offset_of(Lsn::new(limit));
             sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
         }
@@ -298,8 +310,8 @@ impl Leader<'_> {
         let block = self.writer.core.commits.block;
         let mut next = Lsn::new(group.start.get() / block * block);
         while next < group.end {
-            let first = self.writer.core.segment_of(next);
-            let segment_end = self.writer.core.segment_end(next);
+            let first = self.writer.core.files.segment_of(next);
+            let segment_end = self.writer.core.files.segment_end(next);
             let limit = self.end_of_blocks(next, group.end.min(segment_end));
             if let Some(segment) = self.opened(means, first, group.end)? {
                 self.write_to_device(&segment, next, limit)?;
@@ -315,7 +327,7 @@ impl Leader<'_> {
     /// lie in one segment.
     fn end_of_blocks(self, begin: Lsn, end: Lsn) -> Lsn {
         let Writer { core, attachment } = self.writer;
-        let read_end = if end == core.segment_end(begin) {
+        let read_end = if end == core.files.segment_end(begin) {
             attachment.skipped.end_of_records(identity::live_epoch(core), begin, end)
         } else {
             end
@@ -330,9 +342,11 @@ impl Leader<'_> {
         // What is refused in each way, or finds no space, was not written, and nothing was thrown
         // away: it is in the stage.
         let is_own = |errno| is_own(errno) || is_unsupported(errno) || segment.had_no_space(errno);
-        segment.write_staged(&core.dir, by, begin, end).map_err(|errno| match is_own(errno) {
-            true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
-            false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+        segment.write_staged(&core.files.dir, by, begin, end).map_err(|errno| {
+            match is_own(errno) {
+                true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
+                false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+            }
         })?;
         segment.sync_target(core.ready.filesystem, by).map_err(|errno| unsynced(errno, segment))
     }
@@ -340,7 +354,7 @@ impl Leader<'_> {
     /// Syncs the files that a group lies in.
     fn sync_segments(self, group: CommitGroup, means: &Means) -> Result<(), Fault> {
         let core = self.writer.core;
-        let mut first = core.segment_of(group.start);
+        let mut first = core.files.segment_of(group.start);
         while first < group.end {
             let segment = self.opened(means, first, group.end)?;
             if let Some(segment) = &segment {

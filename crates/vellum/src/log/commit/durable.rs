@@ -48,7 +48,7 @@ fn check_exists(core: &Core, lsn: Lsn) -> Result<()> {
         return Ok(());
     }
     let message = format!("cannot wait for {lsn} to be durable: the log ends at {tail}");
-    Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn))
+    Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.files.dir).at_lsn(lsn))
 }
 
 /// Sleeps until more than what lies before `position` or at it may be durable.

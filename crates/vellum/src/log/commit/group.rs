@@ -65,7 +65,9 @@ impl Commit<'_> {
         core.check_region()?;
         if lsn >= tail {
             let message = format!("cannot commit {lsn}: the log ends at {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message)
+                .at_path(&core.files.dir)
+                .at_lsn(lsn));
         }
         // Whatever is durable ends where a record does, so one byte more is all of it.
         Ok(Lsn::new(lsn.get() + 1))
@@ -159,7 +161,9 @@ impl Commit<'_> {
         let (begin, tail) = (words.begin(), tail_word::tail(words));
         if lsn < begin || lsn > tail {
             let message = format!("checkpoint {lsn} lies outside of the log, {begin} to {tail}");
-            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message)
+                .at_path(&core.files.dir)
+                .at_lsn(lsn));
         }
         let before = words.commits.set_checkpoint(lsn);
         // Later commit records carry what holds.
@@ -240,7 +244,7 @@ impl<'a> Leader<'a> {
         wait_left: &GroupWait,
     ) -> Result<Placed> {
         let record_end = lock.record_end();
-        if !self.writer.core.geometry.layout.has_commit_records() || !wait_left.has_room {
+        if !self.writer.core.files.geometry.layout.has_commit_records() || !wait_left.has_room {
             return Ok(Placed::To(published));
         }
         if record_end > published || (record_end >= end && lock.is_to_come(record_end)) {
@@ -253,7 +257,7 @@ impl<'a> Leader<'a> {
     /// much.
     fn vouch(self, until: Until) -> Result<()> {
         let core = self.writer.core;
-        if !core.geometry.layout.has_commit_records() {
+        if !core.files.geometry.layout.has_commit_records() {
             return Ok(());
         }
         let busy = self.writer.busy();
@@ -272,7 +276,7 @@ impl<'a> Leader<'a> {
 
     /// Makes everything durable, with a commit record behind it that tells the newest state.
     pub(crate) fn commit_with_record(self) -> Result<()> {
-        if !self.writer.core.geometry.layout.has_commit_records() {
+        if !self.writer.core.files.geometry.layout.has_commit_records() {
             return Commit::of(self.writer.core).commit_all().map(drop);
         }
         let until = wait::deadline(self.writer.core);
@@ -294,8 +298,8 @@ impl<'a> Leader<'a> {
     pub(crate) fn carry_checkpoint(self, begin: Lsn) -> Result<()> {
         let core = self.writer.core;
         let commits = &core.words().commits;
-        let first = core.segment_of(begin);
-        if commits.checkpoint() == Lsn::ZERO || first <= core.segment_of(core.begin()) {
+        let first = core.files.segment_of(begin);
+        if commits.checkpoint() == Lsn::ZERO || first <= core.files.segment_of(core.begin()) {
             return Ok(());
         }
         match commits.record_end() {
@@ -359,7 +363,7 @@ impl<'a> Leader<'a> {
         }
         if let Some(stage) = &core.commits.stage {
             words.commits.stage.start(tail_word::tail(words), 0);
-            stage.retire_all(&Listing::read(&core.dir).unwrap_or_default());
+            stage.retire_all(&Listing::read(&core.files.dir).unwrap_or_default());
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ impl Commit<'_> {
     pub(crate) fn commit_half_stage(self) -> Result<Option<Lsn>> {
         let words = self.core.words();
         let waiting = tail_word::tail(words).get().saturating_sub(words.commits.grouped().get());
-        if self.core.commits.stage.is_none() || waiting < self.core.capacity() / 2 {
+        if self.core.commits.stage.is_none() || waiting < self.core.files.capacity() / 2 {
             return Ok(None);
         }
         self.commit_published()?;
@@ -93,9 +93,9 @@ fn map_ahead(writer: Writer<'_>, tail: Lsn) -> Result<()> {
     let (core, ready_end) = (writer.core, writer.core.ready_end());
     let mut begin = tail;
     while begin < ready_end {
-        let segment = Appender::of(writer).open_segment(core.segment_of(begin))?;
+        let segment = Appender::of(writer).open_segment(core.files.segment_of(begin))?;
         segment.make_ready_ahead(begin, ready_end)?;
-        begin = core.segment_end(begin);
+        begin = core.files.segment_end(begin);
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ mod tests {
             append();
             let tail = || tail_word::tail(log.words()).get();
             // Two segments of a framed log. A text log makes its next file itself.
-            let end = if log.geometry.layout.rotates() { CAPACITY / 2 } else { 2 * CAPACITY };
+            let end = if log.files.geometry.layout.rotates() { CAPACITY / 2 } else { 2 * CAPACITY };
             let (begin, mut faults) = (tail(), 0);
             while tail() < begin + end {
                 Append::of(&log).prepare(1, &mut 0).unwrap();
@@ -145,12 +145,12 @@ mod tests {
                     append();
                 }
                 let after = costs();
-                assert_eq!(after.0, before.0, "{:?}: up to {until}", log.geometry.layout);
+                assert_eq!(after.0, before.0, "{:?}: up to {until}", log.files.geometry.layout);
                 faults += after.1 - before.1;
             }
             // The kernel has a page found again that it has written to the device.
             let pages = (tail() - begin) / 4096;
-            assert!(faults < pages / 4, "{:?}: {faults} of {pages}", log.geometry.layout);
+            assert!(faults < pages / 4, "{:?}: {faults} of {pages}", log.files.geometry.layout);
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
                 }
             }
             // The windows of text become longer meanwhile.
-            assert!((4..=24).contains(&asks), "{:?}: {asks}", log.geometry.layout);
+            assert!((4..=24).contains(&asks), "{:?}: {asks}", log.files.geometry.layout);
             helpers.leave();
             append();
             helpers.is_asked();

@@ -42,8 +42,8 @@ pub(crate) fn is_at_end(core: &Core, tail: Lsn) -> Result<bool> {
         return Ok(false);
     }
     let mut bytes = [0; RECORD_LEN as usize];
-    let count = core.open_to_read(core.segment_of(at))?.read(at, &mut bytes)?;
-    let found = CommitRecord::parse(core.codec, at, &bytes[..count]);
+    let count = core.open_to_read(core.files.segment_of(at))?.read(at, &mut bytes)?;
+    let found = CommitRecord::parse(core.files.codec, at, &bytes[..count]);
     Ok(found == Some(CommitRecord { durable: at, ..newest(core) }))
 }
 
@@ -59,7 +59,7 @@ impl<'a> Leader<'a> {
     /// the next segment where the tail's has not enough left. Up to a block boundary if others are
     /// on their way.
     pub(crate) fn write_commit_record(self, lock: &CommitLock<'a>) -> Result<Placed> {
-        let capacity = self.writer.core.capacity();
+        let capacity = self.writer.core.files.capacity();
         let block = if lock.is_crowded() { self.writer.core.commits.block } else { 1 };
         let record_len = |offset: u64| (offset + RECORD_LEN).next_multiple_of(block) - offset;
         let len_at = |start: Lsn| match start.get() % capacity {
@@ -79,7 +79,7 @@ impl<'a> Leader<'a> {
             }
         };
         let range = grant.range;
-        let segment_end = self.writer.core.segment_end(range.start);
+        let segment_end = self.writer.core.files.segment_end(range.start);
         let is_skipped = segment_end.get() < range.start.get() + RECORD_LEN;
         let at = if is_skipped { segment_end } else { range.start };
         let is_mapped = self.writer.core.has_mapping();
@@ -95,10 +95,10 @@ impl<'a> Leader<'a> {
     /// Puts a commit record at `at`, and a pad from there to `end`.
     fn fill_commit_record(self, filler: &mut Filler<'_>, at: Lsn, end: Lsn) -> Result<()> {
         let core = self.writer.core;
-        let record = newest(core).to_frame(core.codec, at);
+        let record = newest(core).to_frame(core.files.codec, at);
         let pad_at = Lsn::new(at.get() + RECORD_LEN);
-        let pad =
-            (end > pad_at).then(|| core.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
+        let pad = (end > pad_at)
+            .then(|| core.files.codec.pad(pad_at, end.get() - pad_at.get()).to_bytes());
         let pad = pad.as_ref().map_or(&[][..], |pad| &pad[..]);
         filler.bytes(at, &[&record, pad])
     }

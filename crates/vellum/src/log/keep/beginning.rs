@@ -42,43 +42,45 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
 /// Removes the files before `begin`, or keeps some as spares; returns how many.
 fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
     let core = writer.core;
-    let files = Listing::read(&core.dir)?.files;
+    let files = Listing::read(&core.files.dir)?.files;
     // The newest file stays, whatever it holds: its name tells where the log goes on.
-    let is_gone =
-        |pair: &&[SegmentFile]| core.segment_end(pair[0].first) <= begin && pair[1].first <= begin;
+    let is_gone = |pair: &&[SegmentFile]| {
+        core.files.segment_end(pair[0].first) <= begin && pair[1].first <= begin
+    };
     let gone: Vec<&SegmentFile> = files.windows(2).filter(is_gone).map(|pair| &pair[0]).collect();
     if !gone.is_empty() {
         let _held = writer.lock_prepare()?;
         core.preparer().keep_spares(&gone, spares_max(core))?;
     }
     // Those that are kept have another name now.
-    let (_, removed) = remove_all(&core.dir, gone.iter().copied());
+    let (_, removed) = remove_all(&core.files.dir, gone.iter().copied());
     removed.map(|()| gone.len() as u64)
 }
 
 /// How many spares the program lets the log keep, beside the segments that are ready.
 fn spares_max(core: &Core) -> u64 {
     let Some(most) = core.ready.spares_max else { return u64::MAX };
-    let end = core.segment_end(tail_word::tail(core.words())).get();
-    let ready = core.words().allocated_end().saturating_sub(end) / core.capacity();
+    let end = core.files.segment_end(tail_word::tail(core.words())).get();
+    let ready = core.words().allocated_end().saturating_sub(end) / core.files.capacity();
     most.saturating_sub(ready)
 }
 
 /// Notes the new beginning in the segment that will be the oldest.
 fn remember(core: &Core, begin: Lsn) -> Result<Option<Segment>> {
-    if core.geometry.layout.file_header_len() == 0 {
+    if core.files.geometry.layout.file_header_len() == 0 {
         return Ok(None);
     }
     let allocated_end = core.words().allocated_end();
-    let is_there = core.segment_of(begin).get() < allocated_end;
+    let is_there = core.files.segment_of(begin).get() < allocated_end;
     // At the very end of the last segment, that one stays, with nothing left in it.
     let first = if is_there { begin } else { Lsn::new(begin.get() - 1) };
-    let first = core.segment_of(first);
-    if first.get() >= allocated_end || begin.get() == core.capacity() {
+    let first = core.files.segment_of(first);
+    if first.get() >= allocated_end || begin.get() == core.files.capacity() {
         return Ok(None);
     }
     let segment = core.open_unmapped(first)?;
-    let header = SegmentHeader::new(core.geometry.secret, first, core.capacity(), begin);
+    let header =
+        SegmentHeader::new(core.files.geometry.secret, first, core.files.capacity(), begin);
     segment.write(header.as_bytes(), 0)?;
     Ok(Some(segment))
 }

@@ -32,7 +32,7 @@ pub(crate) fn apply(writer: Writer<'_>) {
     let words = writer.core.words();
     let policy = words.files.policy.load().unwrap_or_default();
     let has_removed = policy.removes()
-        && match writer.core.geometry.layout {
+        && match writer.core.files.geometry.layout {
             Layout::Text => TextWriter::of(writer).remove_old(&policy).is_ok_and(|count| count > 0),
             Layout::Framed => {
                 FrameWriter::of(writer).remove_old_segments(&policy).is_ok_and(|count| count > 0)

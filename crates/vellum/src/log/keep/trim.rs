@@ -37,7 +37,9 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
         let message = format!(
             "cannot trim to {before}: only what is published can be trimmed, up to {published}"
         );
-        return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(before));
+        return Err(Error::new(ErrorKind::OutOfRange, message)
+            .at_path(&core.files.dir)
+            .at_lsn(before));
     }
     if core.commits.stage.is_some() {
         // What is on its way to a file must arrive before the file goes.
@@ -70,7 +72,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
 fn record_start(core: &Core, window: &mut Window, mut lsn: Lsn) -> Result<Lsn> {
     let begin = core.begin();
     while lsn > begin && !starts_record(core, window, lsn)? {
-        lsn = core.segment_of(Lsn::new(lsn.get() - 1));
+        lsn = core.files.segment_of(Lsn::new(lsn.get() - 1));
     }
     Ok(lsn.max(begin))
 }

@@ -71,8 +71,8 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
         return Err(in_use(core));
     }
     check_plain(core, from)?;
-    let geometry = stored_geometry(&core.dir)?;
-    let note = |cut| overwrite_geometry(&core.dir, &Geometry { cut, ..geometry });
+    let geometry = stored_geometry(&core.files.dir)?;
+    let note = |cut| overwrite_geometry(&core.files.dir, &Geometry { cut, ..geometry });
     let end_at = |tail: TailWord| tail_word::set(words, tail);
     let begin_next_epoch = || {
         // The new end first: who begins to read in the next epoch must find nothing of what goes.
@@ -83,7 +83,7 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let wiped = identity::keep_checkpoint(core, from)
         .and_then(|()| note(from.get()))
         .and_then(|()| begin_next_epoch())
-        .and_then(|()| zero_tail::write(&core.dir, &core.geometry, from, is_half_done));
+        .and_then(|()| zero_tail::write(&core.files.dir, &core.files.geometry, from, is_half_done));
     let wiped = poison::heed_sync(core, wiped);
     if wiped.is_err() {
         if !*is_half_done {
@@ -95,9 +95,9 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     }
     *is_half_done = true;
     writer.attachment.forget_all_segments(&mut slots);
-    let active = core.segment_of(from);
-    let is_there = Listing::read(&core.dir)?.get(active).is_some();
-    words.cut(from, if is_there { core.segment_end(from) } else { active });
+    let active = core.files.segment_of(from);
+    let is_there = Listing::read(&core.files.dir)?.get(active).is_some();
+    words.cut(from, if is_there { core.files.segment_end(from) } else { active });
     TextSpace::of(&prepare).point_to_newest();
     stage::join_anew(core)?;
     CursorFile::of(core).clamp_cursors(from)?;
@@ -111,7 +111,7 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
     let core = writer.core;
     let failure = Failure {
         errno: error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()),
-        segment: core.segment_of(from),
+        segment: core.files.segment_of(from),
         operation: Operation::Cut,
     };
     commit::poison(&core.words().commits, writer.attachment.me(), &writer.liveness(), failure);
@@ -120,8 +120,9 @@ fn refuse_more(writer: Writer<'_>, from: Lsn, error: &Error) {
 
 /// Refuses to cut a file that has been compressed.
 fn check_plain(core: &Core, from: Lsn) -> Result<()> {
-    let listing = Listing::read(&core.dir)?;
-    let Some(file) = listing.get(core.segment_of(from)).filter(|file| file.is_compressed()) else {
+    let listing = Listing::read(&core.files.dir)?;
+    let Some(file) = listing.get(core.files.segment_of(from)).filter(|file| file.is_compressed())
+    else {
         return Ok(());
     };
     let message = "cannot truncate the log inside of a compressed file; decompress it first";
@@ -133,7 +134,9 @@ fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
     let published = tail_word::published(core.words());
     if from < begin || from > published {
         let message = format!("cannot truncate at {from}: the log holds {begin} to {published}");
-        return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(from));
+        return Err(Error::new(ErrorKind::OutOfRange, message)
+            .at_path(&core.files.dir)
+            .at_lsn(from));
     }
     if starts_record(core, &mut Window::new(Arc::clone(core)), from)? {
         return Ok(());
@@ -144,5 +147,5 @@ fn check(core: &Arc<Core>, from: Lsn) -> Result<()> {
 fn in_use(core: &Core) -> Error {
     let message = "cannot truncate the log while others use it, or an append is in progress; \
                    let them end first";
-    Error::new(ErrorKind::Busy, message).at_path(&core.dir)
+    Error::new(ErrorKind::Busy, message).at_path(&core.files.dir)
 }

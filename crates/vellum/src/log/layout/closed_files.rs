@@ -13,8 +13,8 @@ use crate::sys::clock;
 pub(crate) fn ends_of(core: &Core, files: &[SegmentFile], now: u64) -> Vec<u64> {
     let is_right = |time: &u64| clock::may_be_right(*time, now);
     // A framed segment is made, and perhaps was used, long before its last record.
-    let grows = core.geometry.layout.ends_with_records();
-    let changed = |file: &SegmentFile| file.changed_at(&core.dir).filter(is_right);
+    let grows = core.files.geometry.layout.ends_with_records();
+    let changed = |file: &SegmentFile| file.changed_at(&core.files.dir).filter(is_right);
     let mut ends = vec![now; files.len()];
     let mut latest = now;
     for (index, file) in files.iter().enumerate().rev() {
@@ -30,10 +30,10 @@ pub(crate) fn ends_of(core: &Core, files: &[SegmentFile], now: u64) -> Vec<u64> 
 pub(crate) fn lens_of(core: &Core, files: &[SegmentFile]) -> Result<Vec<u64>> {
     let tail = tail_word::tail(core.words());
     let len = |file: &SegmentFile| {
-        if core.segment_of(tail) == file.first {
+        if core.files.segment_of(tail) == file.first {
             return Ok(tail.get() - file.first.get());
         }
-        Ok(core.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
+        Ok(core.files.dir.stat(&file.path).or_os("look at", &file.path)?.st_size as u64)
     };
     files.iter().map(len).collect()
 }

@@ -13,11 +13,11 @@ const TEXT_BYTES_MIN: u64 = 256 << 10;
 /// Bytes that a thread of the program keeps ready ahead of the tail.
 pub(crate) fn bytes_ahead(core: &Core) -> u64 {
     let window = &core.ready.window;
-    let ahead = match core.geometry.layout.rotates() {
+    let ahead = match core.files.geometry.layout.rotates() {
         false => WINDOWS * window.most(),
         true => (TEXT_WINDOWS * window.bytes()).max(TEXT_BYTES_MIN),
     };
-    ahead.min(core.capacity() / 2)
+    ahead.min(core.files.capacity() / 2)
 }
 
 /// Where the record ends with which an append asks such a thread next, behind one that ends at
@@ -29,7 +29,7 @@ pub(crate) fn asks_next(core: &Core, end: Lsn) -> Lsn {
 /// Up to where zeros may be written: as far as there are files that records go to.
 pub(crate) fn zeros_limit(core: &Core) -> u64 {
     let allocated = core.words().allocated_end();
-    match core.geometry.layout.rotates() {
+    match core.files.geometry.layout.rotates() {
         false => allocated,
         true => TextLog::of(core).newest_end().min(allocated),
     }

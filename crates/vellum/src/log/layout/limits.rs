@@ -12,16 +12,16 @@ pub(crate) const SHORT_LEN_MAX: u64 = 4096;
 /// segment; 0 where records go behind the segment.
 #[inline]
 pub(crate) fn limit_at(core: &Core, start: Lsn) -> u64 {
-    match core.geometry.layout {
-        Layout::Framed => core.capacity(),
+    match core.files.geometry.layout {
+        Layout::Framed => core.files.capacity(),
         Layout::Text => TextLog::of(core).limit_at(start),
     }
 }
 
 /// Bytes of the file that records go to now, when it is full.
 pub(crate) fn file_len(core: &Core) -> u64 {
-    match core.geometry.layout {
-        Layout::Framed => core.geometry.layout.file_header_len() + core.capacity(),
+    match core.files.geometry.layout {
+        Layout::Framed => core.files.geometry.layout.file_header_len() + core.files.capacity(),
         Layout::Text => TextLog::of(core).newest_room(),
     }
 }
@@ -30,12 +30,12 @@ pub(crate) fn file_len(core: &Core) -> u64 {
 /// a whole text file by the policy.
 pub(crate) fn check_size_limit(core: &Core) -> Result<()> {
     let len = file_len(core);
-    sys::file::check_size_limit(len).or_os("write to a segment of the log", &core.dir)
+    sys::file::check_size_limit(len).or_os("write to a segment of the log", &core.files.dir)
 }
 
 /// Bytes that a reservation of `len` takes at `start`, with what is skipped before it.
 pub(crate) fn len_at(core: &Core, start: Lsn, len: u64) -> u64 {
-    let capacity = core.capacity();
+    let capacity = core.files.capacity();
     len_from(start.get() % capacity, len, capacity, limit_at(core, start))
 }
 

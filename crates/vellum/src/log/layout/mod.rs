@@ -20,7 +20,7 @@ use crate::{Layout, Lsn, Result};
 /// until dropped.
 #[inline]
 pub(crate) fn write_in_order(writer: Writer<'_>) -> Option<TextWriteLock<'_>> {
-    if !writer.core.writes_text() {
+    if !writer.core.files.writes_text() {
         return None;
     }
     TextWriter::of(writer).lock_for_text()
@@ -29,7 +29,7 @@ pub(crate) fn write_in_order(writer: Writer<'_>) -> Option<TextWriteLock<'_>> {
 /// Leaves the file that is being written, if its time is over.
 #[inline]
 pub(crate) fn before_reserve(writer: Writer<'_>) {
-    if writer.core.geometry.layout.rotates() {
+    if writer.core.files.geometry.layout.rotates() {
         TextWriter::of(writer).look_at_clock();
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn look_ahead(
 /// Up to where records of `len` bytes end that have nothing prepared.
 #[inline]
 pub(crate) fn calm_end(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
-    let calm_end = match writer.core.geometry.layout {
+    let calm_end = match writer.core.files.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).calm_end(len, is_ready),
         Layout::Text => TextWriter::of(writer).calm_end(is_ready),
     };
@@ -70,7 +70,7 @@ pub(crate) fn calm_end(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
 
 /// Prepares what was noted.
 pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, after: &mut AfterPublish) {
-    match writer.core.geometry.layout {
+    match writer.core.files.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).prepare_next(space, after),
         Layout::Text => TextWriter::of(writer).prepare_text(space, after),
     }
@@ -81,7 +81,7 @@ pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, after: &mut AfterP
 pub(crate) fn allocate_to(prepare: &Prepare<'_>, end: Lsn, len: u64) -> Result<bool> {
     let core = prepare.writer.core;
     let allocated = core.words().allocated_end();
-    match core.geometry.layout {
+    match core.files.geometry.layout {
         Layout::Framed => RoomMaker::of(prepare).create_to(allocated, end),
         Layout::Text if allocated >= end.get() => Ok(false),
         Layout::Text => TextSpace::of(prepare).allocate_text(allocated, end, len).map(|()| true),

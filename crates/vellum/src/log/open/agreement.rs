@@ -21,7 +21,6 @@ use crate::log::read::files::open_file;
 use crate::log::read::window::Window;
 use crate::log::repair::pad;
 use crate::log::state::core::{Core, bare_core};
-use crate::log::state::segments;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
@@ -38,20 +37,22 @@ const STEP: usize = 256 << 10;
 pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let allocated_end = allocated_end(core);
-    let files = Arc::new(bare_core(&core.dir, &core.geometry));
-    let active = core.segment_of(tail);
+    let files = Arc::new(bare_core(&core.files.dir, &core.files.geometry));
+    let active = core.files.segment_of(tail);
     // Records follow one another, so the first tells of all. The maker of a file behind those may
     // have died when the file had its name: the next one is made in its place.
     let is_asked = |first: Lsn| {
         first >= active
-            && (!core.geometry.layout.has_every_segment()
-                || first <= core.segment_end(active)
+            && (!core.files.geometry.layout.has_every_segment()
+                || first <= core.files.segment_end(active)
                 || first >= allocated_end)
     };
     for file in listing.files.iter().filter(|file| is_asked(file.first)) {
         let from = tail.max(file.first);
-        let is_used = match core.geometry.layout {
-            Layout::Framed => is_frame(&files, from, core.segment_end(allocated_end.max(from)))?,
+        let is_used = match core.files.geometry.layout {
+            Layout::Framed => {
+                is_frame(&files, from, core.files.segment_end(allocated_end.max(from)))?
+            }
             Layout::Text => file.is_compressed() || has_text(&files, file.first, from)?,
         };
         if is_used {
@@ -76,7 +77,7 @@ fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
 fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
     let segment = open_file(core, &mut Arc::default(), first)?;
     let mut bytes = vec![0; STEP];
-    let (mut at, end) = (from, core.segment_end(first));
+    let (mut at, end) = (from, core.files.segment_end(first));
     // A file may be long and hold nothing.
     while let Some(data) = segment.next_data(at)?.filter(|data| *data < end) {
         at = data;
@@ -114,7 +115,7 @@ pub(crate) fn is_whole(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -
     if reserved.iter().any(|range| range.start < durable || range.end() > tail) {
         return Ok(false);
     }
-    match core.geometry.layout {
+    match core.files.geometry.layout {
         Layout::Framed => {
             Ok(has_segments(core, listing, base)? && is_row_of_frames(core, base, tail, &reserved)?)
         }
@@ -125,16 +126,16 @@ pub(crate) fn is_whole(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -
 /// Where the last segment begins, or the one that the record begins in which goes on there; not
 /// before `base`, and there in a log that is staged.
 fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
-    let mut first = core.segment_of(Lsn::new(tail.get() - 1));
+    let mut first = core.files.segment_of(Lsn::new(tail.get() - 1));
     if core.commits.stage.is_some() || first <= base {
         return Ok(base);
     }
-    while core.geometry.layout.has_frames() && !is_frame(core, first, tail)? {
+    while core.files.geometry.layout.has_frames() && !is_frame(core, first, tail)? {
         // The row is not whole, and there may be no file for a long way.
-        if !core.dir.holds(&path(&core.dir, first)) {
+        if !core.files.dir.holds(&path(&core.files.dir, first)) {
             return Ok(base);
         }
-        first = Lsn::new(first.get() - core.capacity());
+        first = Lsn::new(first.get() - core.files.capacity());
         if first <= base {
             return Ok(base);
         }
@@ -156,11 +157,11 @@ pub(crate) fn reserved(words: &Words) -> Vec<Range> {
 /// Whether whole frames, and what was reserved, lead from `base` to exactly `tail`, and nothing is
 /// there behind.
 fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
-    let limit = core.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
+    let limit = core.files.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
     let mut views = vec![Arc::clone(core)];
     if core.commits.stage.is_some() {
         // What should be in the stage may be in the segment already: then it counts.
-        views.push(Arc::new(bare_core(&core.dir, &core.geometry)));
+        views.push(Arc::new(bare_core(&core.files.dir, &core.files.geometry)));
     }
     for view in &views {
         if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit)?.is_some() {
@@ -182,10 +183,10 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
 
 /// Whether the files are there of all segments from `base` on that were made.
 fn has_segments(core: &Core, listing: &Listing, base: Lsn) -> Result<bool> {
-    let firsts =
-        (core.segment_of(base).get()..allocated_end(core).get()).step_by(core.capacity() as usize);
+    let firsts = (core.files.segment_of(base).get()..allocated_end(core).get())
+        .step_by(core.files.capacity() as usize);
     for first in firsts.map(Lsn::new) {
-        if listing.get(first).is_none() || segments::whole_header(core, first)?.is_none() {
+        if listing.get(first).is_none() || core.files.whole_header(first)?.is_none() {
             return Ok(false);
         }
     }
@@ -212,17 +213,17 @@ fn is_text(
     reserved: &[Range],
 ) -> Result<bool> {
     for range in reserved {
-        if !core.writes_text() && pad::is_whole_line(core, *range)? {
+        if !core.files.writes_text() && pad::is_whole_line(core, *range)? {
             return Ok(false);
         }
     }
-    let last = core.segment_of(Lsn::new(tail.get() - 1));
-    let is_asked = |first: Lsn| core.segment_end(first) > base && first <= last;
+    let last = core.files.segment_of(Lsn::new(tail.get() - 1));
+    let is_asked = |first: Lsn| core.files.segment_end(first) > base && first <= last;
     for file in listing.files.iter().filter(|file| is_asked(file.first) && !file.is_compressed()) {
         let segment = open_file(core, &mut Arc::clone(listing), file.first)?;
         let end = match file.first == last {
             true => tail,
-            false => Lsn::new(file.first.get() + segment.data_len()?.min(core.capacity())),
+            false => Lsn::new(file.first.get() + segment.data_len()?.min(core.files.capacity())),
         };
         if !is_text_to(&segment, base.max(file.first), end, reserved)? {
             return Ok(false);

@@ -266,11 +266,11 @@ fn go_on(
     control: OwnedFd,
     identity: Stored,
 ) -> Result<Opened> {
-    let (geometry, words) = (core.geometry, core.words());
+    let (geometry, words) = (core.files.geometry, core.words());
     if text::recover::lacks_newest(&core, &listing) {
         let positions = recover::find_end_behind_newest(&core)?;
         overwrite_control(&control, &geometry, positions, words.full.untold())
-            .or_os("write", &core.dir.join(CONTROL_NAME))?;
+            .or_os("write", &core.files.dir.join(CONTROL_NAME))?;
     } else if core.commits.stage.is_some() {
         // What was on its way to the device is in the stage still, and is written again. Nobody
         // takes over the lanes of the dead: their words may be older than `durable`.
@@ -296,13 +296,14 @@ fn take_up_again(
     identity: Stored,
     lost: Lost,
 ) -> Result<Opened> {
-    let (dir, path) = (&core.dir, core.dir.join(CONTROL_NAME));
+    let (dir, path) = (&core.files.dir, core.files.dir.join(CONTROL_NAME));
     let reserved = match lost.reason {
         RecoveryReason::Reboot | RecoveryReason::Moved => words_check::reserved(core, listing)?,
         _ => Vec::new(),
     };
     // What was noted later than the header of the control file, if the file is there.
-    let noted = stored_geometry(dir).unwrap_or(Geometry { has_commits: true, ..core.geometry });
+    let noted =
+        stored_geometry(dir).unwrap_or(Geometry { has_commits: true, ..core.files.geometry });
     let geometry = Geometry { boot_id: this_boot()?, ..noted };
     let evidence = Evidence::new(Loss::Power, identity.identity.as_ref(), &reserved);
     let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
@@ -335,7 +336,7 @@ fn loss_of_words(
     listing: &Arc<Listing>,
     control: &OwnedFd,
 ) -> Result<Option<RecoveryReason>> {
-    let (dir, geometry, words) = (&core.dir, &core.geometry, core.words());
+    let (dir, geometry, words) = (&core.files.dir, &core.files.geometry, core.words());
     let is_staged = geometry.is_staged();
     if is_staged && stage::is_lost(dir, geometry, words)? {
         return Ok(Some(RecoveryReason::StageLost));

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// the rest is done.
 pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
     let writer = Writer { core, attachment };
-    let gate = Gate::enter(&core.dir);
+    let gate = Gate::enter(&core.files.dir);
     if participants::has_given_up_slots(core.words()) {
         // What cannot be padded is left to a process that can.
         let _ = pad::repair(writer);
@@ -25,7 +25,7 @@ pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
     let tidied = gate.as_ref().map_err(Error::clone).and_then(|gate| tidy(writer, gate));
     attachment.empty_slots(core.words());
     let left = participants::detach(core.words(), attachment.lock_file(), attachment.me());
-    tidied.and(left.or_os("unlock", &core.dir))
+    tidied.and(left.or_os("unlock", &core.files.dir))
 }
 
 /// What the last to leave does, in the gate.

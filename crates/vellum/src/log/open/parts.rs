@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::fs::{self, FileType};
 use rustix::io::Errno;
 
+use crate::files::Files;
 use crate::log::commit::commit_path;
 use crate::log::state::core::Core;
 use crate::log::state::parts::{Choices, Commits, Ready};
@@ -22,9 +23,10 @@ pub(crate) fn chosen(
     filesystem: Filesystem,
     rights: Rights,
 ) -> Core {
-    let (dir, geometry) = (&core.dir, &core.geometry);
+    core.files.rights = rights;
+    let Files { dir, geometry, .. } = &core.files;
     let stage = geometry.is_staged().then(|| Stage::of(dir, filesystem));
-    core.ready = Ready::new(filesystem, rights, options, geometry);
+    core.ready = Ready::new(filesystem, options, geometry);
     core.commits = Commits::new(stage, || commit_path::choose(dir, filesystem, options), options);
     core.choices = Choices::new(options);
     core

@@ -84,7 +84,7 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
 /// The log of a reader whose words are not those of its control file, or no longer: once somebody
 /// has opened it for writing, that file tells more.
 fn with_words(before: &Core) -> Option<Core> {
-    let dir = &before.dir;
+    let dir = &before.files.dir;
     let control_path = dir.join(CONTROL_NAME);
     let control = dir.open_file(&control_path, OFlags::RDONLY).ok()?;
     let geometry = read_geometry(&control, &control_path).ok()?;
@@ -96,7 +96,7 @@ fn with_words(before: &Core) -> Option<Core> {
         return None;
     }
     let options = Options::default().read_only(true);
-    let (filesystem, rights) = (before.ready.filesystem, before.ready.rights);
+    let (filesystem, rights) = (before.ready.filesystem, before.files.rights);
     let mut core = chosen(core_with(dir, &geometry, region), &options, filesystem, rights);
     identity::take(&mut core, identity::load(dir, Some(&control)).ok()?.identity);
     core.check_words().ok()?;
@@ -119,8 +119,8 @@ pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
 /// first who opens a file of an overlay for writing gets a copy, and others keep what they have
 /// mapped.
 fn has_another_file(core: &Core) -> bool {
-    let control = core.dir.open_file(&core.dir.join(CONTROL_NAME), OFlags::RDONLY);
-    let Ok(Ok(named)) = control.map(|control| tail_word_in(&core.dir, &control)) else {
+    let control = core.files.dir.open_file(&core.files.dir.join(CONTROL_NAME), OFlags::RDONLY);
+    let Ok(Ok(named)) = control.map(|control| tail_word_in(&core.files.dir, &control)) else {
         return false;
     };
     // Read afterwards: the tail of one file only grows, or another epoch begins.

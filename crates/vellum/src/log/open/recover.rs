@@ -47,7 +47,7 @@ pub(crate) fn scan(
 /// Where a log goes on that lacks its newest file: behind the words of `core`, which nobody uses.
 pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
     let evidence = Evidence::without_words(Loss::Words, None);
-    let found = scan(&core.dir, &core.geometry, evidence, Access::Change)?;
+    let found = scan(&core.files.dir, &core.files.geometry, evidence, Access::Change)?;
     let words = core.words();
     let positions = Positions {
         begin: core.begin(),
@@ -57,5 +57,5 @@ pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
         allocated_end: Lsn::new(words.allocated_end()).max(found.allocated_end),
         ..found
     };
-    Ok(text::recover::behind_missing(core, positions, &list(&core.dir)?))
+    Ok(text::recover::behind_missing(core, positions, &list(&core.files.dir)?))
 }

@@ -37,7 +37,7 @@ const NAME_LEN_MAX: usize = 255;
 /// Whether the directory is at its path, and `lock` is gone.
 fn is_half_removed(core: &Core) -> bool {
     let is_gone = |files: Files| file_match(core, LOCK_NAME, files.lock) == FileMatch::Missing;
-    core.watch.files.is_some_and(is_gone) && core.dir.is_at_path()
+    core.watch.files.is_some_and(is_gone) && core.files.dir.is_at_path()
 }
 
 /// Gives what is left of this log at its path another name. What cannot be renamed stays: then
@@ -46,11 +46,11 @@ fn make_way(core: &Core) {
     if !is_half_removed(core) {
         return;
     }
-    let Ok(_lock) = core.dir.lock() else { return };
+    let Ok(_lock) = core.files.dir.lock() else { return };
     if !is_half_removed(core) {
         return;
     }
-    let path = core.dir.absolute_path();
+    let path = core.files.dir.absolute_path();
     let is_directory =
         fs::lstat(path).is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Directory);
     let Some(name) = path.file_name().filter(|_| is_directory) else { return };
@@ -94,13 +94,13 @@ fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<Core> {
     if makes {
         make_way(core);
     }
-    let path = core.dir.absolute_path();
+    let path = core.files.dir.absolute_path();
     match enter::open_in(path, &joining(core)) {
         // No log is made in a directory that somebody may be emptying, unless it stays as it is.
         Err(error)
             if makes
                 && error.kind() == ErrorKind::NotFound
-                && (is_last || !core.dir.is_at_path()) =>
+                && (is_last || !core.files.dir.is_at_path()) =>
         {
             enter::open_in(path, &making(core))
         }
@@ -118,7 +118,7 @@ fn is_passing(error: &Error) -> bool {
 fn joining(core: &Core) -> Options {
     let options = &core.choices.options;
     Options {
-        layout: Some(core.geometry.layout),
+        layout: Some(core.files.geometry.layout),
         fill_of_kind: None,
         tuning: Tuning {
             segment_capacity_bytes: None,
@@ -136,7 +136,7 @@ fn joining(core: &Core) -> Options {
 
 /// Makes a log like the one that is gone.
 fn making(core: &Core) -> Options {
-    let geometry = &core.geometry;
+    let geometry = &core.files.geometry;
     let joining = joining(core);
     Options {
         tuning: Tuning {
@@ -146,7 +146,7 @@ fn making(core: &Core) -> Options {
             ..joining.tuning
         },
         envelope: Some(geometry.has_envelope),
-        mode: core.choices.options.mode.or(Some(core.ready.rights.mode)),
+        mode: core.choices.options.mode.or(Some(core.files.rights.mode)),
         create: Create::New,
         needs_lock: false,
         application_tag: identity::current(core)

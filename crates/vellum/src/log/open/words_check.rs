@@ -83,7 +83,7 @@ pub(crate) fn agree(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -> R
 pub(crate) fn reserved(core: &Arc<Core>, listing: &Arc<Listing>) -> Result<Vec<Range>> {
     let reserved = agreement::reserved(core.words());
     let is_proven = !reserved.is_empty()
-        && !stage::is_lost(&core.dir, &core.geometry, core.words())?
+        && !stage::is_lost(&core.files.dir, &core.files.geometry, core.words())?
         && agree(core, listing, Cache::Unknown)?;
     Ok(if is_proven { reserved } else { Vec::new() })
 }
@@ -93,14 +93,14 @@ pub(crate) fn reserved(core: &Arc<Core>, listing: &Arc<Listing>) -> Result<Vec<R
 /// without it, nothing behind can be read.
 pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     if core.commits.stage.is_some() {
-        return agree(core, &Arc::new(Listing::read(&core.dir)?), Cache::Unknown);
+        return agree(core, &Arc::new(Listing::read(&core.files.dir)?), Cache::Unknown);
     }
     let ends = || (tail_word::tail(core.words()), agreement::allocated_end(core));
     let before = ends();
     if core.check_words().is_err() {
         return Ok(true);
     }
-    if !agreement::is_older_than_segments(core, &Listing::read(&core.dir)?)? {
+    if !agreement::is_older_than_segments(core, &Listing::read(&core.files.dir)?)? {
         return Ok(true);
     }
     // Somebody has just appended: what was found there was reserved or made after the words were
@@ -137,7 +137,7 @@ fn is_as_closed(core: &Core) -> Result<bool> {
 
 /// A checksum of what stands before `tail`; `None` where that is not all there.
 fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
-    let first = core.segment_of(Lsn::new(tail.get().saturating_sub(1)));
+    let first = core.files.segment_of(Lsn::new(tail.get().saturating_sub(1)));
     let from = Lsn::new(tail.get().saturating_sub(CLOSING_LEN)).max(first);
     let mut bytes = vec![0; (tail.get() - from.get()) as usize];
     if tail <= core.begin() {

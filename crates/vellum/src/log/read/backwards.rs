@@ -96,7 +96,7 @@ impl Backwards {
 
     /// Finds a start before `end`, and marks pieces from there on.
     fn mark(&mut self) -> Result<()> {
-        let start = match self.core.geometry.layout.has_frames() {
+        let start = match self.core.files.geometry.layout.has_frames() {
             true => starts::start_before(&self.core, &mut self.window, self.end)?,
             false => self.line_before(self.end)?,
         };

@@ -57,7 +57,7 @@ impl ReadFiles {
     /// take space as long as they are open.
     pub(crate) fn keep_more(&mut self, core: &Core) {
         let begin = core.begin();
-        self.open.retain(|segment| core.segment_end(segment.first) > begin);
+        self.open.retain(|segment| core.files.segment_end(segment.first) > begin);
         self.most = AT_RANDOM;
     }
 
@@ -91,9 +91,11 @@ impl ReadFiles {
         if let Some(segment) = kept.and_then(|(files, stamp)| files.get(stamp, first, is_staged)) {
             return Ok(segment);
         }
-        let listing = self.listing.get_or_insert_with(|| core.ready.last_listing.get());
+        let listing = self.listing.get_or_insert_with(|| core.files.last_listing.get());
         let mut segment = match &core.commits.stage {
-            Some(stage) if is_staged => ReadSegment::open_staged(stage, &core.geometry, first)?,
+            Some(stage) if is_staged => {
+                ReadSegment::open_staged(stage, &core.files.geometry, first)?
+            }
             _ => open_file(core, listing, first)?,
         };
         if self.leaves_no_trace {
@@ -110,8 +112,9 @@ impl ReadFiles {
 /// Has what was not in the page cache leave it again, if the segment is closed. The one at the tail
 /// is in use.
 pub(crate) fn leave_no_trace(core: &Core, segment: &mut ReadSegment) {
-    if !segment.is_staged && core.segment_end(segment.first) <= tail_word::tail(core.words()) {
-        segment.leave_no_trace(core.capacity());
+    if !segment.is_staged && core.files.segment_end(segment.first) <= tail_word::tail(core.words())
+    {
+        segment.leave_no_trace(core.files.capacity());
     }
 }
 
@@ -122,21 +125,21 @@ pub(crate) fn open_file(
     first: Lsn,
 ) -> Result<ReadSegment> {
     let newest = core.words().files.names.newest().map(|newest| newest.first);
-    if !core.geometry.layout.names_have_times() || newest == Some(first) {
+    if !core.files.geometry.layout.names_have_times() || newest == Some(first) {
         return core.open_to_read(first);
     }
     if let Some(segment) = open_listed(core, listing, first) {
         return Ok(segment);
     }
     // It was not there when the directory was listed, or was removed or compressed since.
-    *listing = Arc::new(Listing::read(&core.dir)?);
+    *listing = Arc::new(Listing::read(&core.files.dir)?);
     if let Some(newest) = newest {
-        core.ready.last_listing.keep(listing, newest);
+        core.files.last_listing.keep(listing, newest);
     }
     open_listed(core, listing, first).map_or_else(|| core.open_to_read(first), Ok)
 }
 
 fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Option<ReadSegment> {
     let path = listing.get(first)?.path.clone();
-    ReadSegment::open(&core.dir, path, &core.geometry, first).ok()
+    ReadSegment::open(&core.files.dir, path, &core.files.geometry, first).ok()
 }

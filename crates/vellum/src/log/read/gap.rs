@@ -82,13 +82,13 @@ pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     let (end, filled_end) = (ReadLimit::of(core).end, tail_word::published(core.words()));
     core.check_region()?;
     // After that: files are there before anything is reserved in them.
-    let listing = Listing::read(&core.dir)?;
+    let listing = Listing::read(&core.files.dir)?;
     let mut gaps = Vec::new();
-    let mut first = core.segment_of(begin);
+    let mut first = core.files.segment_of(begin);
     while first < end {
         let found = listing.get(first);
         let next = match found {
-            Some(_) => core.segment_end(first),
+            Some(_) => core.files.segment_end(first),
             None => behind_missing(&listing, first, end),
         };
         let fault = match found {
@@ -114,10 +114,10 @@ fn behind_missing(listing: &Listing, first: Lsn, end: Lsn) -> Lsn {
 
 /// What cannot be read of a text log from `from` on, for `reason` if the file is there.
 pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
-    let listing = Listing::read(&core.dir).unwrap_or_default();
-    let first = core.segment_of(from);
+    let listing = Listing::read(&core.files.dir).unwrap_or_default();
+    let first = core.files.segment_of(from);
     if listing.get(first).is_some() {
-        return gap(core, &listing, from, core.segment_end(from).min(end), reason);
+        return gap(core, &listing, from, core.files.segment_end(from).min(end), reason);
     }
     let to = behind_missing(&listing, from, end);
     gap(core, &listing, from, to, missing(core, first, to))
@@ -126,8 +126,8 @@ pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
 /// What cannot be read of a log from `from` to `to`, of a text log in one file, for `reason` if the
 /// file is there.
 pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Gap {
-    let listing = Listing::read(&core.dir).unwrap_or_default();
-    let first = core.segment_of(from);
+    let listing = Listing::read(&core.files.dir).unwrap_or_default();
+    let first = core.files.segment_of(from);
     let reason = match listing.get(first) {
         Some(_) => reason,
         None => missing(core, first, first),
@@ -138,22 +138,22 @@ pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Ga
 /// What is missing from `lsn` to `to`, the end of its segment, if the file was emptied or cut and
 /// ends there.
 pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
-    let listing = Listing::read(&core.dir).ok()?;
+    let listing = Listing::read(&core.files.dir).ok()?;
     // At the very start of a segment nothing was read of it.
-    let file = listing.get(core.segment_of(lsn))?;
+    let file = listing.get(core.files.segment_of(lsn))?;
     let (_, reason) = cut_short(core, file, &listing)?;
     Some(gap(core, &listing, lsn, to, reason))
 }
 
 /// What was removed in front of a cursor before its reader had finished it.
 pub(crate) fn removed(core: &Core, from: Lsn, to: Lsn, cursor: &str) -> Gap {
-    let listing = Listing::read(&core.dir).unwrap_or_default();
+    let listing = Listing::read(&core.files.dir).unwrap_or_default();
     let reason = format!("removed before the reader of cursor {cursor} had finished it");
     gap(core, &listing, from, to, reason)
 }
 
 fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Gap {
-    let first = core.segment_of(from);
+    let first = core.files.segment_of(from);
     let path = core.segment_path(first);
     let (after, before) = times(core, listing, from, to);
     let bytes_max = bytes_max(core, from, to);
@@ -164,10 +164,10 @@ fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Ga
 /// the next segment.
 fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
     let len = to.get().saturating_sub(from.get());
-    match policy::of(core).rotate_bytes.filter(|_| core.geometry.layout.rotates()) {
+    match policy::of(core).rotate_bytes.filter(|_| core.files.geometry.layout.rotates()) {
         Some(limit) => {
-            let files = len.div_ceil(core.capacity());
-            let before = from.get() - core.segment_of(from).get();
+            let files = len.div_ceil(core.files.capacity());
+            let before = from.get() - core.files.segment_of(from).get();
             len.min(files.saturating_mul(limit).saturating_sub(before))
         }
         None => len,
@@ -183,8 +183,8 @@ fn times(
 ) -> (Option<SystemTime>, Option<SystemTime>) {
     let next = listing.files.iter().find(|file| file.first >= to && file.first > from);
     let before = next.and_then(|file| file.time).map(clock::time_of);
-    let first = core.segment_of(from);
-    let own = listing.get(first).filter(|_| core.geometry.layout.names_have_times());
+    let first = core.files.segment_of(from);
+    let own = listing.get(first).filter(|_| core.files.geometry.layout.names_have_times());
     let after = match own {
         // What is there of the file itself was first.
         Some(own) => own.time.map(clock::time_of),
@@ -197,22 +197,22 @@ fn times(
 }
 
 fn changed(core: &Core, file: &SegmentFile) -> Option<SystemTime> {
-    file.changed_at(&core.dir).map(clock::time_of)
+    file.changed_at(&core.files.dir).map(clock::time_of)
 }
 
 /// Where a closed text file ends too early, and how that shows.
 fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn, String)> {
-    if !core.geometry.layout.ends_with_records() || file.is_compressed() {
+    if !core.files.geometry.layout.ends_with_records() || file.is_compressed() {
         return None;
     }
-    let len = u64::try_from(core.dir.stat(&file.path).ok()?.st_size).ok()?;
-    let text_len = len.saturating_sub(core.geometry.layout.file_header_len());
+    let len = u64::try_from(core.files.dir.stat(&file.path).ok()?.st_size).ok()?;
+    let text_len = len.saturating_sub(core.files.geometry.layout.file_header_len());
     if text_len == 0 {
         return Some((file.first.max(core.begin()), "the file is empty; restore it".into()));
     }
     let next = listing.files.iter().find(|other| other.first > file.first)?;
     let begun = clock::time_of(next.time?);
-    if text_len >= core.capacity() || changed(core, file)? <= begun + LATE {
+    if text_len >= core.files.capacity() || changed(core, file)? <= begun + LATE {
         return None;
     }
     if last_byte(core, &file.path)? == b'\n' {
@@ -224,7 +224,7 @@ fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn,
 }
 
 fn last_byte(core: &Core, path: &Path) -> Option<u8> {
-    let file = core.dir.open_file(path, OFlags::RDONLY).ok()?;
+    let file = core.files.dir.open_file(path, OFlags::RDONLY).ok()?;
     let mut byte = [0];
     let last = sys::file::len(&file).ok()?.checked_sub(1)?;
     (sys::file::read_up_to_at(&file, &mut byte, last).ok()? == 1).then_some(byte[0])
@@ -232,13 +232,13 @@ fn last_byte(core: &Core, path: &Path) -> Option<u8> {
 
 /// What to say of the files from `first` to `to`, which are not there.
 fn missing(core: &Core, first: Lsn, to: Lsn) -> String {
-    let count = to.get().saturating_sub(first.get()).div_ceil(core.capacity());
+    let count = to.get().saturating_sub(first.get()).div_ceil(core.files.capacity());
     if count > 1 {
         return format!("{count} files are missing from here on; restore them");
     }
     let number = format!("{:016x}", first.get());
     let packed =
-        names(&core.dir).unwrap_or_default().into_iter().find(|name| name.contains(&number));
+        names(&core.files.dir).unwrap_or_default().into_iter().find(|name| name.contains(&number));
     match packed {
         Some(name) => {
             let name = escaped(name);

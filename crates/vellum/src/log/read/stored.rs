@@ -32,14 +32,14 @@ impl Reader {
     fn has_lost(&mut self, meaning: Meaning) -> Result<bool> {
         let (core, lsn, end) = (&self.core, self.position, ReadLimit::of(&self.core).end);
         core.check_region()?;
-        if core.geometry.layout.has_frames() {
+        if core.files.geometry.layout.has_frames() {
             let is_record = meaning == Meaning::Record && lsn < end;
             return Ok(is_record && !starts_payload(core, &mut self.window, lsn, end)?);
         }
-        if core.segment_end(lsn) > end {
+        if core.files.segment_end(lsn) > end {
             return Ok(false);
         }
-        let first = self.core.segment_of(lsn);
+        let first = self.core.files.segment_of(lsn);
         let end = Lsn::new(first.get() + self.window.segment_data_len(first)?);
         Ok(lsn > end || lsn == end && meaning == Meaning::Record)
     }

@@ -138,7 +138,7 @@ impl Window {
     /// Forgets what was read, because the log now ends at `end`.
     pub(crate) fn forget_until(&mut self, end: Lsn) {
         self.forget();
-        let maps = self.core.writer.is_some() && self.core.geometry.fill == Fill::Mapped;
+        let maps = self.core.writer.is_some() && self.core.files.geometry.fill == Fill::Mapped;
         self.end = maps.then_some(end);
     }
 
@@ -149,14 +149,14 @@ impl Window {
         self.end.is_some_and(|end| {
             limit <= end.get()
                 && end.get() - lsn.get() <= MAPPED_BYTES_MAX
-                && end < self.core.segment_end(lsn)
+                && end < self.core.files.segment_end(lsn)
         })
     }
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
         let segment = self.files.open(&self.core, first, false)?;
-        Ok(segment.data_len()?.min(self.core.capacity()))
+        Ok(segment.data_len()?.min(self.core.files.capacity()))
     }
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
@@ -171,8 +171,8 @@ impl Window {
         let end = lsn.get() + ahead;
         let is_end = self.is_end(lsn, end);
         while next.get() < end {
-            let first = self.core.segment_of(next);
-            let segment_end = first.get() + self.core.capacity();
+            let first = self.core.files.segment_of(next);
+            let segment_end = first.get() + self.core.files.capacity();
             let staged_from = self.core.stage_begin();
             let is_staged = staged_from.is_some_and(|begin| begin <= next);
             let limit = match staged_from {

@@ -39,7 +39,7 @@ impl SegmentKeeper {
         });
         let thread = thread.map_err(|error| {
             let errno = io::Errno::from_io_error(&error).unwrap_or(io::Errno::AGAIN);
-            Error::os(errno, "start a thread that prepares segments of", &core.dir)
+            Error::os(errno, "start a thread that prepares segments of", &core.files.dir)
         })?;
         core.attachment()?.helpers.add(thread.thread());
         // What is wrong is told to those who append.

@@ -46,15 +46,15 @@ impl Extent {
 
 /// Up to where blocks are made ready in one go from `at` on: the more, the longer the file is.
 fn step_end(core: &Core, at: u64) -> u64 {
-    let step = (at % core.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
-    let segment_end = core.segment_end(Lsn::new(at)).get();
+    let step = (at % core.files.capacity() / 4).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+    let segment_end = core.files.segment_end(Lsn::new(at)).get();
     (at + step).next_multiple_of(CAPACITY_UNIT_BYTES).min(segment_end)
 }
 
 /// How far to make ready in one go from `ready` on, for `end` to be ready in the end: a window or
 /// more of it, within a segment.
 fn ready_limit(core: &Core, ready: u64, end: u64) -> u64 {
-    let segment_end = core.segment_end(Lsn::new(ready)).get();
+    let segment_end = core.files.segment_end(Lsn::new(ready)).get();
     if !needs_zeros(core) {
         return segment_end;
     }
@@ -62,28 +62,28 @@ fn ready_limit(core: &Core, ready: u64, end: u64) -> u64 {
     let bytes = window.bytes().max(missing.next_power_of_two().min(window.most()));
     let bytes = bytes.min(core.ready.pieces.window_max());
     // Windows are counted in the file, so that the page cache can take them in large folios.
-    let header_len = core.geometry.layout.file_header_len();
-    let offset = header_len + ready % core.capacity();
+    let header_len = core.files.geometry.layout.file_header_len();
+    let offset = header_len + ready % core.files.capacity();
     let window_end = ready + bytes - offset % bytes;
     window_end.min(segment_end)
 }
 
 /// Whether a file that grows and goes on at `start` will have no record behind `end`.
 fn ends_file(core: &Core, start: Lsn, end: Lsn) -> bool {
-    let limit = core.segment_of(start).get() + limits::limit_at(core, start);
+    let limit = core.files.segment_of(start).get() + limits::limit_at(core, start);
     core.commits.stage.is_none() && end.get() >= limit
 }
 
 /// Whether segments get their blocks in steps.
 pub(crate) fn goes_in_steps(core: &Core) -> bool {
-    let Geometry { layout, preallocate, fill, .. } = core.geometry;
+    let Geometry { layout, preallocate, fill, .. } = core.files.geometry;
     knowledge::goes_in_steps(layout, preallocate, fill)
 }
 
 pub(crate) fn needs_zeros(core: &Core) -> bool {
     // A stage has no blocks before it is written, whatever its segment has.
     core.has_mapping()
-        && (core.commits.stage.is_some() || core.geometry.preallocate != Preallocate::Zeros)
+        && (core.commits.stage.is_some() || core.files.geometry.preallocate != Preallocate::Zeros)
 }
 
 impl RoomMaker<'_> {
@@ -92,7 +92,7 @@ impl RoomMaker<'_> {
         let words = self.prepare.writer.core.words();
         let at = end.get() - len;
         let needs_zeros = needs_zeros(self.prepare.writer.core);
-        if self.prepare.writer.core.geometry.layout.ends_with_records() && at > tail.get() {
+        if self.prepare.writer.core.files.geometry.layout.ends_with_records() && at > tail.get() {
             // What is skipped needs no zeros, and nobody may store there: it is cut off.
             let ready = match (is_ready, needs_zeros) {
                 (true, true) => self.write_zeros(at, end.get())?,
@@ -146,7 +146,7 @@ impl RoomMaker<'_> {
     /// Gives blocks for a step from `at` on; returns its end.
     fn allocate_step(self, at: u64) -> Result<u64> {
         let core = self.prepare.writer.core;
-        let path = core.find_segment(core.segment_of(Lsn::new(at)))?;
+        let path = core.find_segment(core.files.segment_of(Lsn::new(at)))?;
         let allocate = |limit: u64| {
             core.preparer().allocate(&path, Lsn::new(at), Lsn::new(limit))?;
             Ok(limit)
@@ -174,7 +174,7 @@ impl RoomMaker<'_> {
                 self.unallocate(allocated, next);
                 return Err(error);
             }
-            next += core.capacity();
+            next += core.files.capacity();
             words.count_segment();
         }
         if core.commits.stage.is_some() {
@@ -194,7 +194,7 @@ impl RoomMaker<'_> {
     fn skips_zeros(self) -> bool {
         let core = self.prepare.writer.core;
         let CommitStat { syncs, synced_bytes, .. } = core.words().commits.counts.counts();
-        core.geometry.preallocate == Preallocate::Auto
+        core.files.geometry.preallocate == Preallocate::Auto
             && core.ready.groups.are_long(syncs, synced_bytes)
     }
 
@@ -203,7 +203,7 @@ impl RoomMaker<'_> {
     /// commits. Logs that never come far have no such file.
     pub(crate) fn begin_next_segment(self, wanted: Lsn) -> Result<()> {
         let core = self.prepare.writer.core;
-        let (capacity, end) = (core.capacity(), core.segment_end(wanted));
+        let (capacity, end) = (core.files.capacity(), core.files.segment_end(wanted));
         let share = (wanted.get() % capacity).saturating_sub(capacity / 4);
         let is_there = core.words().allocated_end() > end.get();
         if share == 0 || is_there || self.skips_zeros() {
@@ -218,7 +218,7 @@ impl RoomMaker<'_> {
     pub(crate) fn unallocate(self, allocated: u64, mut end: u64) -> bool {
         let mut is_gone = true;
         while end > allocated {
-            end -= self.prepare.writer.core.capacity();
+            end -= self.prepare.writer.core.files.capacity();
             is_gone &= self.prepare.writer.core.preparer().remove(Lsn::new(end)).is_ok();
         }
         is_gone
@@ -272,7 +272,7 @@ impl RoomMaker<'_> {
     /// for all; returns their end.
     pub(crate) fn write_zeros_to(self, ready: u64, limit: u64) -> Result<u64> {
         let core = self.prepare.writer.core;
-        let file = self.file_to_zero(core.segment_of(Lsn::new(ready)))?;
+        let file = self.file_to_zero(core.files.segment_of(Lsn::new(ready)))?;
         let write = |limit: u64| {
             let (begin, end) = (Lsn::new(ready), Lsn::new(limit));
             core.preparer().write_zeros(&file, begin, end)?;
@@ -292,8 +292,8 @@ impl RoomMaker<'_> {
         let open = attachment.open_segments().find(first);
         match (open, &core.commits.stage) {
             (Some(segment), _) => Ok(ZeroedFile::Open(segment)),
-            (None, Some(stage)) => ZeroedFile::open(&core.dir, stage.path(first)),
-            (None, None) => ZeroedFile::open(&core.dir, core.find_segment(first)?),
+            (None, Some(stage)) => ZeroedFile::open(&core.files.dir, stage.path(first)),
+            (None, None) => ZeroedFile::open(&core.files.dir, core.find_segment(first)?),
         }
     }
 
@@ -306,15 +306,15 @@ impl RoomMaker<'_> {
         let tail = tail_word::tail(words).get();
         let begin = self.prepare.writer.core.ready_end().get().max(tail);
         let is_in_page = begin >= tail + HEADER_LEN as u64
-            && !begin.is_multiple_of(self.prepare.writer.core.capacity());
+            && !begin.is_multiple_of(self.prepare.writer.core.files.capacity());
         let ready = if is_in_page { begin } else { self.make_page(stage, begin)? };
         // Others may go on in what is ready, up to where it ends.
         let limit = ready + limits::len_at(self.prepare.writer.core, Lsn::new(ready), len);
         let limit = Lsn::new(limit.min(words.allocated_end()));
-        let mut next = self.prepare.writer.core.segment_end(Lsn::new(ready - 1));
+        let mut next = self.prepare.writer.core.files.segment_end(Lsn::new(ready - 1));
         while next < limit {
             self.make_page(stage, next.get())?;
-            next = self.prepare.writer.core.segment_end(next);
+            next = self.prepare.writer.core.files.segment_end(next);
         }
         words.raise_ready_end(ready);
         Ok(Extent { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })

@@ -30,20 +30,20 @@ pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
 /// Refuses more than there is space for before anything is made: a disk that is full meanwhile
 /// fails others.
 pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
-    if core.geometry.layout.names_have_times() {
+    if core.files.geometry.layout.names_have_times() {
         return Ok(());
     }
     let words = core.words();
-    let end = core.segment_end(tail_word::tail(words)).get();
-    let made = words.allocated_end().saturating_sub(end) / core.capacity();
+    let end = core.files.segment_end(tail_word::tail(words)).get();
+    let made = words.allocated_end().saturating_sub(end) / core.files.capacity();
     let bytes = core.preparer().bytes_taken(segments.saturating_sub(made));
-    match core.dir.space_left().or_os("ask for space at", &core.dir)? {
+    match core.files.dir.space_left().or_os("ask for space at", &core.files.dir)? {
         Some(left) if bytes > left => {
             let message = format!(
                 "cannot prepare {segments} segments: that takes {bytes} bytes more, and {left} are \
                  left; ask for fewer"
             );
-            Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.dir))
+            Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.files.dir))
         }
         _ => Ok(()),
     }
@@ -54,7 +54,7 @@ pub(crate) fn check_space(core: &Core, segments: u64) -> Result<()> {
 pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
     let writer = core.writer()?;
     // The one file that a text log makes ahead goes with its last process.
-    if most == 0 || core.geometry.layout.names_have_times() {
+    if most == 0 || core.files.geometry.layout.names_have_times() {
         return Ok(0);
     }
     poison::check(core)?;
@@ -77,14 +77,14 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     core.check_words()?;
     writer.attachment.forget_all_segments(&mut slots);
     let used = tail_word::ready_end(words).max(tail_word::tail(words)).get();
-    let kept = used.next_multiple_of(core.capacity());
+    let kept = used.next_multiple_of(core.files.capacity());
     let mut end = words.allocated_end();
     let mut released = 0;
     while end > kept && released < most {
-        end -= core.capacity();
+        end -= core.files.capacity();
         words.commits.lower_named_end(end);
         words.set_allocated_end(end);
-        RoomMaker::of(&prepare).unallocate(end, end + core.capacity());
+        RoomMaker::of(&prepare).unallocate(end, end + core.files.capacity());
         released += 1;
     }
     Ok(Some(released))
@@ -93,5 +93,5 @@ fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
 fn in_use(core: &Core) -> Error {
     let message = "cannot give prepared segments back while others use the log, or an append is in \
                    progress; let them end first";
-    Error::new(ErrorKind::Busy, message).at_path(&core.dir)
+    Error::new(ErrorKind::Busy, message).at_path(&core.files.dir)
 }

@@ -62,11 +62,11 @@ pub(crate) fn join(core: &Core, is_first: bool, listed: Option<Arc<Listing>>) ->
     if id == 0 && is_first {
         return begin(core, listed);
     }
-    if id == 0 || !is_whole(stage, &core.geometry, core.words(), id)? {
+    if id == 0 || !is_whole(stage, &core.files.geometry, core.words(), id)? {
         let message = "a stage of the log, a file NAME.stage with what is not committed, is \
                        missing although processes use the log; let them commit and close it, \
                        and open it again";
-        return Err(Error::new(ErrorKind::Corrupt, message).at_path(&core.dir));
+        return Err(Error::new(ErrorKind::Corrupt, message).at_path(&core.files.dir));
     }
     Ok(())
 }
@@ -82,7 +82,7 @@ pub(crate) fn join_anew(core: &Core) -> Result<()> {
 fn begin(core: &Core, listed: Option<Arc<Listing>>) -> Result<()> {
     let Some(stage) = &core.commits.stage else { return Ok(()) };
     let words = core.words();
-    let listed = listed.or_else(|| Listing::read(&core.dir).ok().map(Arc::new));
+    let listed = listed.or_else(|| Listing::read(&core.files.dir).ok().map(Arc::new));
     stage.retire_all(&listed.unwrap_or_default());
     let tail = tail_word::tail(words);
     words.take_back_ready(tail);
@@ -95,9 +95,10 @@ fn begin(core: &Core, listed: Option<Arc<Listing>>) -> Result<()> {
 pub(crate) fn check_room(core: &Core, end: Lsn) -> Result<()> {
     let Some(begin) = core.stage_begin() else { return Ok(()) };
     let words = core.words();
-    let last = core.segment_of(Lsn::new(end.get() - 1));
+    let last = core.files.segment_of(Lsn::new(end.get() - 1));
     let is_made = last < core.ready_end();
-    let segments = last.get().saturating_sub(core.segment_of(begin).get()) / core.capacity();
+    let segments =
+        last.get().saturating_sub(core.files.segment_of(begin).get()) / core.files.capacity();
     let may_grow = segments < core.choices.staged_segments_max;
     if is_made || may_grow || commit::durable(&words.commits) >= tail_word::published(words) {
         return Ok(());
@@ -106,7 +107,7 @@ pub(crate) fn check_room(core: &Core, end: Lsn) -> Result<()> {
         "{segments} segments hold records that are not committed, as many as this process may \
          fill (\0staged_segments_max\0); commit some"
     );
-    Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.dir))
+    Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.files.dir))
 }
 
 /// Lets go of the stages of segments of which everything is durable.
@@ -115,14 +116,14 @@ pub(crate) fn retire(core: &Core) {
     let words = &core.words().commits;
     let durable = commit::durable(words);
     while let Some(begin) = core.stage_begin() {
-        let end = core.segment_end(begin);
+        let end = core.files.segment_end(begin);
         if end > durable {
             return;
         }
         // Before the file: who reads a stage looks afterwards whether it was one. Whoever
         // succeeds removes the file, and nobody makes it again.
         if words.stage.retire(begin, end) {
-            stage.retire(core.segment_of(begin));
+            stage.retire(core.files.segment_of(begin));
         }
     }
 }
@@ -131,7 +132,7 @@ impl RoomMaker<'_> {
     /// Makes the stage of the segment that begins at `ready`, or of the first one.
     pub(crate) fn make_stage_at(self, stage: &Stage, ready: u64) -> Result<()> {
         let is_first = self.prepare.writer.core.stage_begin() == Some(Lsn::new(ready));
-        match ready.is_multiple_of(self.prepare.writer.core.capacity()) || is_first {
+        match ready.is_multiple_of(self.prepare.writer.core.files.capacity()) || is_first {
             true => self.make_stage(stage, Lsn::new(ready)),
             false => Ok(()),
         }
@@ -141,7 +142,7 @@ impl RoomMaker<'_> {
     /// there.
     pub(crate) fn make_stage(self, stage: &Stage, ready: Lsn) -> Result<()> {
         let id = self.prepare.writer.core.words().commits.stage.id();
-        let first = self.prepare.writer.core.segment_of(ready);
+        let first = self.prepare.writer.core.files.segment_of(ready);
         // One that is there may be open already.
         if stage.is_there(id, first)? {
             return Ok(());
@@ -151,14 +152,14 @@ impl RoomMaker<'_> {
         if !bytes.is_empty() {
             self.prepare.writer.core.open_to_read(first)?.read(block_at, &mut bytes)?;
         }
-        let header_len = self.prepare.writer.core.geometry.layout.file_header_len();
+        let header_len = self.prepare.writer.core.files.geometry.layout.file_header_len();
         let twin = Twin {
             id,
             epoch: identity::live_epoch(self.prepare.writer.core),
             first,
-            len: header_len + self.prepare.writer.core.capacity(),
+            len: header_len + self.prepare.writer.core.files.capacity(),
             begin: (header_len + (block_at.get() - first.get()), &bytes),
         };
-        stage.make(twin, &self.prepare.writer.core.ready.rights)
+        stage.make(twin, &self.prepare.writer.core.files.rights)
     }
 }

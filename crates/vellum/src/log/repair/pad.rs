@@ -58,10 +58,10 @@ pub(crate) fn write_to(
     let (end, skips) = (range.end(), is_skipped(core, range));
     let (mut lsn, mut is_reported) = (range.start, false);
     while lsn < end {
-        let segment = open(core.segment_of(lsn))?;
-        let segment_end = core.segment_end(lsn);
+        let segment = open(core.files.segment_of(lsn))?;
+        let segment_end = core.files.segment_end(lsn);
         let limit = end.min(segment_end);
-        if core.geometry.layout.has_frames() {
+        if core.files.geometry.layout.has_frames() {
             write_pad_frame(core, &segment, lsn, limit)?;
         } else if skips && lsn == range.start {
             cut_off(&segment, lsn)?;
@@ -82,7 +82,7 @@ pub(crate) fn write_to(
 
 /// One pad frame from `lsn` to `limit`, in one segment.
 fn write_pad_frame(core: &Core, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
-    let header = core.codec.pad(lsn, limit.get() - lsn.get());
+    let header = core.files.codec.pad(lsn, limit.get() - lsn.get());
     segment.write(&header.to_bytes(), segment.offset_of(lsn))
 }
 
@@ -176,7 +176,7 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
     if !is_skipped(core, range) {
         return Ok(());
     }
-    cut_off(&core.open_segment_briefly(core.segment_of(range.start))?, range.start)
+    cut_off(&core.open_segment_briefly(core.files.segment_of(range.start))?, range.start)
 }
 
 /// Whether a line that its dead writer did not publish is there to its last byte. The repair lock
@@ -186,16 +186,17 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
 /// reads as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is
 /// published. A line that begins as a marker may be half a marker, of a repairer that died.
 pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
-    Ok(core.writes_text() && is_whole_line(core, range)?)
+    Ok(core.files.writes_text() && is_whole_line(core, range)?)
 }
 
 /// Whether a whole line of text stands in `range`, behind what it skips.
 pub(crate) fn is_whole_line(core: &Core, range: Range) -> Result<bool> {
-    let start = if is_skipped(core, range) { core.segment_end(range.start) } else { range.start };
+    let start =
+        if is_skipped(core, range) { core.files.segment_end(range.start) } else { range.start };
     let mut bytes = vec![0; range.len.min(MARKER_LEN_MAX) as usize];
     let (mut lsn, mut ends_line) = (start, false);
     while lsn < range.end() {
-        let limit = range.end().min(core.segment_end(lsn));
+        let limit = range.end().min(core.files.segment_end(lsn));
         let wanted = bytes.len().min((limit.get() - lsn.get()) as usize);
         let found = &mut bytes[..wanted];
         let is_there = read(core, lsn, found)? == wanted && !found.contains(&0);
@@ -210,7 +211,7 @@ pub(crate) fn is_whole_line(core: &Core, range: Range) -> Result<bool> {
 
 /// Reads what stands at `lsn`, which is nothing where there is no file.
 fn read(core: &Core, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
-    match core.open_to_read(core.segment_of(lsn)) {
+    match core.open_to_read(core.files.segment_of(lsn)) {
         Ok(segment) => segment.read(lsn, bytes),
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(0),
         Err(error) => Err(error),
@@ -220,7 +221,8 @@ fn read(core: &Core, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
 /// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
 /// segment and goes on in the next.
 fn is_skipped(core: &Core, range: Range) -> bool {
-    range.start > core.segment_of(range.start) && range.end() > core.segment_end(range.start)
+    range.start > core.files.segment_of(range.start)
+        && range.end() > core.files.segment_end(range.start)
 }
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead

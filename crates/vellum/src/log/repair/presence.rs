@@ -41,10 +41,10 @@ impl Presence<'_> {
 
     /// Enters the gate if no other process is present; the caller is not present meanwhile.
     pub(crate) fn enter_gate_alone(self) -> Result<Option<Gate>> {
-        let gate = Gate::enter(&self.writer.core.dir)?;
+        let gate = Gate::enter(&self.writer.core.files.dir)?;
         // Before the old one goes: coming back must not depend on a free descriptor.
-        let path = self.writer.core.dir.join(LOCK_NAME);
-        let fresh = Marked::open(&self.writer.core.dir, &path).or_os("open", &path)?;
+        let path = self.writer.core.files.dir.join(LOCK_NAME);
+        let fresh = Marked::open(&self.writer.core.files.dir, &path).or_os("open", &path)?;
         drop(self.writer.attachment.presence().replace(fresh));
         let is_alone = gate.is_soon_alone(|| self.has_company());
         if is_alone != Ok(true) {
@@ -55,7 +55,7 @@ impl Presence<'_> {
 
     /// Leaves the gate, present again.
     pub(crate) fn leave_gate(self, gate: Gate) -> Result<()> {
-        let present = gate.let_in().or_os("unlock", &self.writer.core.dir);
+        let present = gate.let_in().or_os("unlock", &self.writer.core.files.dir);
         present.and_then(|()| self.be_present()).inspect_err(|_| self.go_adrift())
     }
 
@@ -68,16 +68,17 @@ impl Presence<'_> {
         else {
             return Ok(());
         };
-        let gate = Gate::enter(&self.writer.core.dir)?;
+        let gate = Gate::enter(&self.writer.core.files.dir)?;
         poison::check(self.writer.core)?;
         self.writer.core.check_words()?;
-        let is_first = gate.is_alone().or_os("lock", &self.writer.core.dir)?;
+        let is_first = gate.is_alone().or_os("lock", &self.writer.core.files.dir)?;
         stage::join(self.writer.core, is_first, None)?;
         if is_first {
             self.writer.core.region.origin().iter().for_each(|origin| origin.reopen());
-            gate.let_in().or_os("unlock", &self.writer.core.dir)?;
+            gate.let_in().or_os("unlock", &self.writer.core.files.dir)?;
         }
-        lock::lock(file.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &self.writer.core.dir)?;
+        lock::lock(file.fd(), PRESENCE_BYTE, Kind::Shared)
+            .or_os("lock", &self.writer.core.files.dir)?;
         self.writer.attachment.is_adrift.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -101,6 +102,7 @@ impl Presence<'_> {
     fn be_present(self) -> Result<()> {
         let presence = self.writer.attachment.presence();
         let Some(presence) = &*presence else { return Ok(()) };
-        lock::lock(presence.fd(), PRESENCE_BYTE, Kind::Shared).or_os("lock", &self.writer.core.dir)
+        lock::lock(presence.fd(), PRESENCE_BYTE, Kind::Shared)
+            .or_os("lock", &self.writer.core.files.dir)
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
         return Ok(());
     }
     core.check_words()?;
-    let active = core.segment_of(tail);
-    if !core.geometry.layout.ends_with_records() {
+    let active = core.files.segment_of(tail);
+    if !core.files.geometry.layout.ends_with_records() {
         return free_behind(core, active, tail);
     }
     let prepare = Prepare::without_lock(writer);
@@ -43,9 +43,10 @@ pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {
         let len = segment.offset_of(tail);
         sys::file::set_len(segment.fd(), len).or_os("end the segment", &segment.path)?;
     }
-    let beyond: Vec<Lsn> = list(&core.dir)?.into_iter().filter(|first| *first > active).collect();
+    let beyond: Vec<Lsn> =
+        list(&core.files.dir)?.into_iter().filter(|first| *first > active).collect();
     if !beyond.is_empty() {
-        words.set_allocated_end(active.get() + core.capacity());
+        words.set_allocated_end(active.get() + core.files.capacity());
         for first in beyond {
             core.preparer().remove(first)?;
         }
@@ -66,11 +67,11 @@ fn free_behind(core: &Core, active: Lsn, tail: Lsn) -> Result<()> {
     let file_len = sys::file::len(segment.fd()).or_os("look at", &segment.path)?;
     let taken = sys::file::allocated_len(segment.fd()).or_os("look at", &segment.path)?;
     let begin = segment.offset_of(tail).next_multiple_of(CAPACITY_UNIT_BYTES);
-    if taken >= segment.offset_of(core.segment_end(tail)) {
+    if taken >= segment.offset_of(core.files.segment_end(tail)) {
         return Ok(());
     }
     words.take_back_ready(tail);
-    let Geometry { layout, preallocate, fill, .. } = core.geometry;
+    let Geometry { layout, preallocate, fill, .. } = core.files.geometry;
     if knowledge::grows_when_ready(layout, preallocate, fill) {
         // Also where it ends there already: that gives back what it has behind its end.
         let len = begin.min(file_len);

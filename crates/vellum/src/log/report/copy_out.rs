@@ -109,6 +109,6 @@ impl Saver {
 
     fn note(&mut self, lsn: Lsn, reason: &str) {
         let core = &self.source;
-        self.report.damage.push(damage(core, core.segment_of(lsn), lsn, reason.into()));
+        self.report.damage.push(damage(core, core.files.segment_of(lsn), lsn, reason.into()));
     }
 }

@@ -204,8 +204,8 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         application_tag: identity.map(|identity| identity.tag).filter(|tag| *tag != 0),
         lost: identity.and_then(|identity| identity.lost),
         last_recovery: identity.and_then(|identity| identity.recovery).or(core.opened.recovery),
-        layout: core.geometry.layout,
-        has_envelope: core.geometry.has_envelope,
+        layout: core.files.geometry.layout,
+        has_envelope: core.files.geometry.has_envelope,
         policy: policy::of(core),
         begin: metrics.begin,
         durable: metrics.durable,
@@ -214,14 +214,14 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         kept_bytes: extent::bytes_between(core, metrics.begin, metrics.published)?,
         unsynced_bytes: extent::bytes_between(core, metrics.durable, metrics.published)?,
         prepared_end: Lsn::new(prepared_end),
-        segment_capacity_bytes: core.capacity(),
-        preallocate: core.geometry.preallocate,
+        segment_capacity_bytes: core.files.capacity(),
+        preallocate: core.files.geometry.preallocate,
         preallocate_reason: preallocate_reason(core),
-        fill: core.geometry.fill,
+        fill: core.files.geometry.fill,
         fill_reason: fill_reason(core),
         advice: core.opened.advice.clone(),
         filesystem: core.ready.filesystem.name(),
-        can_sync_name: core.dir.can_sync_own_name(),
+        can_sync_name: core.files.dir.can_sync_own_name(),
         records: metrics.records,
         record_bytes: metrics.record_bytes,
         segments_made: metrics.segments_made,
@@ -231,7 +231,11 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         full_tries: metrics.full_tries,
         removed: metrics.removed,
         left_over: left_over(core)?,
-        stage: core.commits.stage.as_ref().map(|stage| stage.path(core.segment_of(metrics.tail))),
+        stage: core
+            .commits
+            .stage
+            .as_ref()
+            .map(|stage| stage.path(core.files.segment_of(metrics.tail))),
         staged_bytes: metrics.staged_bytes,
         checkpoint: metrics.checkpoint,
         commit_path: commit_path::stat(core),
@@ -250,7 +254,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
 
 fn preallocate_reason(core: &Core) -> String {
     let name = core.ready.filesystem.name();
-    match core.geometry.preallocate {
+    match core.files.geometry.preallocate {
         Preallocate::Auto if core.commits.stage.is_some() => {
             "written zeros, synced ahead of need, because overwriting written blocks is the \
              cheapest commit; trimmed segments are used again"
@@ -269,7 +273,7 @@ fn preallocate_reason(core: &Core) -> String {
 }
 
 fn fill_reason(core: &Core) -> String {
-    match (core.geometry.fill, core.ready.filesystem.mapping_hazard()) {
+    match (core.files.geometry.fill, core.ready.filesystem.mapping_hazard()) {
         (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
         (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
         (Fill::Staged, _) => "chosen: staged beside the segments, written when committed".into(),
@@ -279,32 +283,32 @@ fn fill_reason(core: &Core) -> String {
 }
 
 fn left_over(core: &Core) -> Result<RemovedFiles> {
-    let files = Listing::read(&core.dir)?.files;
+    let files = Listing::read(&core.files.dir)?.files;
     let left_over = &files[..Listing::count_before(&files, core.begin())];
     // One that has just been removed has no length.
-    let bytes = left_over.iter().map(|file| file.text_len(&core.dir).unwrap_or(0)).sum();
+    let bytes = left_over.iter().map(|file| file.text_len(&core.files.dir).unwrap_or(0)).sum();
     Ok(RemovedFiles { files: left_over.len() as u64, bytes })
 }
 
 fn segments(core: &Core, tail: Lsn) -> Result<Vec<SegmentStat>> {
-    let active = core.segment_of(tail);
+    let active = core.files.segment_of(tail);
     let mut all = Vec::new();
-    for file in Listing::read(&core.dir)?.files {
+    for file in Listing::read(&core.files.dir)?.files {
         let first = file.first;
         let state = match first.cmp(&active) {
             std::cmp::Ordering::Less => SegmentState::Sealed,
             std::cmp::Ordering::Equal => SegmentState::Active,
             std::cmp::Ordering::Greater => SegmentState::Prepared,
         };
-        let compressed = file.content_len(&core.dir).unwrap_or_default();
+        let compressed = file.content_len(&core.files.dir).unwrap_or_default();
         let segment = segment(core, file.path, first, tail, state)?;
         all.extend(segment.map(|segment| match compressed {
             Some(len) => SegmentStat { end_lsn: Lsn::new(first.get() + len), ..segment },
             None => segment,
         }));
     }
-    for name in names(&core.dir)?.iter().filter(|name| name.ends_with(SPARE_SUFFIX)) {
-        let path = core.dir.join(name);
+    for name in names(&core.files.dir)?.iter().filter(|name| name.ends_with(SPARE_SUFFIX)) {
+        let path = core.files.dir.join(name);
         all.extend(segment(core, path, Lsn::ZERO, Lsn::ZERO, SegmentState::Spare)?);
     }
     Ok(all)
@@ -318,7 +322,7 @@ fn segment(
     tail: Lsn,
     state: SegmentState,
 ) -> Result<Option<SegmentStat>> {
-    let metadata = match core.dir.stat(&path) {
+    let metadata = match core.files.dir.stat(&path) {
         Err(Errno::NOENT) => return Ok(None),
         answer => answer.or_os("look at", &path)?,
     };
@@ -326,12 +330,12 @@ fn segment(
     let end = match state {
         SegmentState::Spare | SegmentState::Prepared => first,
         SegmentState::Active => tail,
-        SegmentState::Sealed if !core.geometry.layout.ends_with_records() => {
-            core.segment_end(first)
+        SegmentState::Sealed if !core.files.geometry.layout.ends_with_records() => {
+            core.files.segment_end(first)
         }
         SegmentState::Sealed => {
-            let data = file_bytes.saturating_sub(core.geometry.layout.file_header_len());
-            Lsn::new(first.get() + data.min(core.capacity()))
+            let data = file_bytes.saturating_sub(core.files.geometry.layout.file_header_len());
+            Lsn::new(first.get() + data.min(core.files.capacity()))
         }
     };
     let allocated_bytes = metadata.st_blocks as u64 * 512;

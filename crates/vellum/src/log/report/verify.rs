@@ -72,7 +72,7 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
     let read_limit = ReadLimit::of(core);
     core.check_region()?;
     let mut report = VerifyReport { begin, end: read_limit.end, ..VerifyReport::default() };
-    match core.geometry.layout {
+    match core.files.geometry.layout {
         Layout::Framed => {
             check_segments(core, &mut report)?;
             walk_frames(core, &read_limit, &mut report)?;
@@ -81,19 +81,19 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
     }
     // What was trimmed away while it was looked at is not damage.
     let begin = core.begin().get();
-    report.damage.retain(|damage| core.segment_end(damage.lsn).get() > begin);
+    report.damage.retain(|damage| core.files.segment_end(damage.lsn).get() > begin);
     Ok(report)
 }
 
 /// Every segment between begin and end is there, and is what its name says.
 fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
     let mut listing = Arc::default();
-    let mut first = core.segment_of(report.begin);
+    let mut first = core.files.segment_of(report.begin);
     while first < report.end {
         let segment = files::open_file(core, &mut listing, first);
-        let next = match core.is_missing(&segment) {
-            true => core.behind_missing(first, report.end),
-            false => core.segment_end(first),
+        let next = match core.files.is_missing(&segment) {
+            true => core.files.behind_missing(first, report.end),
+            false => core.files.segment_end(first),
         };
         match segment {
             Ok(mut segment) => {
@@ -117,7 +117,7 @@ fn header_fault(core: &Core, segment: &ReadSegment) -> Result<Option<String>> {
     let count = segment.read_header(&mut bytes)?;
     Ok(match SegmentHeader::parse(&bytes[..count]) {
         Err(reason) => Some(format!("the file {reason}")),
-        Ok(header) if header.secret.get() != core.geometry.secret => {
+        Ok(header) if header.secret.get() != core.files.geometry.secret => {
             Some("the segment belongs to another log".into())
         }
         Ok(header) if header.first.get() != segment.first.get() => {
@@ -142,7 +142,7 @@ fn walk_frames(core: &Arc<Core>, read_limit: &ReadLimit, report: &mut VerifyRepo
         }
         match frames::look(core, &mut window, lsn, report.end) {
             Ok(Scan::Frame { kind, payload_len, next }) => {
-                let len = payload_len.saturating_sub(core.geometry.envelope_len() as u64);
+                let len = payload_len.saturating_sub(core.files.geometry.envelope_len() as u64);
                 count(report, kind, len, next.get() - lsn.get());
                 lsn = next;
             }
@@ -150,7 +150,7 @@ fn walk_frames(core: &Arc<Core>, read_limit: &ReadLimit, report: &mut VerifyRepo
             Ok(Scan::Invalid(reason)) => lsn = resume(core, report, lsn, reason)?,
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 // A missing segment, already reported.
-                lsn = Lsn::new(core.segment_of(lsn).get() + core.capacity());
+                lsn = Lsn::new(core.files.segment_of(lsn).get() + core.files.capacity());
                 window.forget();
             }
             Err(error) => return Err(error),
@@ -179,7 +179,7 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
 
 /// Notes the damage at `lsn` and finds where frames go on.
 fn resume(core: &Arc<Core>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Result<Lsn> {
-    let first = core.segment_of(lsn);
+    let first = core.files.segment_of(lsn);
     report.damage.push(damage(core, first, lsn, reason.into()));
     Ok(frames::find_next(core, lsn, report.end)?.unwrap_or(report.end))
 }
@@ -203,7 +203,7 @@ fn walk_lines_from(core: &Arc<Core>, from: Lsn, report: &mut VerifyReport) -> Re
     reader.skip_damage(true);
     let answer = count_lines(&mut reader, core, report);
     for gap in reader.take_gaps() {
-        let there = damage(core, core.segment_of(gap.from), gap.from, gap.what());
+        let there = damage(core, core.files.segment_of(gap.from), gap.from, gap.what());
         report.damage.push(Damage { path: gap.path, ..there });
     }
     answer
@@ -227,8 +227,8 @@ fn count_lines(reader: &mut Reader, core: &Core, report: &mut VerifyReport) -> R
 fn note_holes(core: &Core, line: Range, report: &mut VerifyReport) -> Result<()> {
     let mut start = line.start;
     while start < line.end() {
-        let first = core.segment_of(start);
-        let end = line.end().min(core.segment_end(first));
+        let first = core.files.segment_of(start);
+        let end = line.end().min(core.files.segment_end(first));
         if core.open_to_read(first)?.has_hole(start, end) {
             let reason = "a line has a hole: nothing is stored there, and it reads as NULs".into();
             report.damage.push(damage(core, first, line.start, reason));
@@ -239,7 +239,7 @@ fn note_holes(core: &Core, line: Range, report: &mut VerifyReport) -> Result<()>
 }
 
 pub(crate) fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
-    let offset = core.geometry.layout.file_header_len() + (lsn.get() - first.get());
+    let offset = core.files.geometry.layout.file_header_len() + (lsn.get() - first.get());
     Damage { path: core.segment_path(first), offset, lsn, reason }
 }
 

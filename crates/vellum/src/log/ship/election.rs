@@ -23,9 +23,9 @@ pub(crate) struct Elected {
 impl Elected {
     /// Takes the right to ship; `None` where another one has it.
     pub(crate) fn take(core: &Core) -> Result<Option<Elected>> {
-        let path = core.dir.join(LOCK_NAME);
+        let path = core.files.dir.join(LOCK_NAME);
         let take = || {
-            let file = Kept::open(&core.dir, &path)?;
+            let file = Kept::open(&core.files.dir, &path)?;
             let fd = file.fd().ok_or(Errno::BADF)?;
             let is_mine = lock::try_lock(fd, SHIPPER_BYTE, Kind::Exclusive)?;
             io::Result::Ok(is_mine.then_some(Elected { file }))
@@ -72,5 +72,5 @@ fn noted_shipper(core: &Core) -> Option<Owner> {
 }
 
 fn shipper_lock_file(core: &Core) -> Option<OwnedFd> {
-    core.dir.open_file(&core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
+    core.files.dir.open_file(&core.files.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
 }

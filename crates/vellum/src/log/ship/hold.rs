@@ -47,7 +47,7 @@ pub(crate) fn detach(core: &Arc<Core>) -> Result<bool> {
     core.writer()?;
     let Some(_elected) = Elected::take(core)? else {
         let message = "a process ships this log: end it before the log is detached";
-        return Err(Error::new(ErrorKind::Busy, message).at_path(&core.dir));
+        return Err(Error::new(ErrorKind::Busy, message).at_path(&core.files.dir));
     };
     let is_kept =
         CursorFile::of(core).cursor_entries()?.iter().any(|(_, entry)| entry.name == NAME);

@@ -82,7 +82,7 @@ impl Raw {
             let message = format!("{from} cannot be shipped: the log is durable up to {durable}");
             return Err(self.error(ErrorKind::OutOfRange, message, from));
         }
-        let read = match self.core.geometry.layout {
+        let read = match self.core.files.geometry.layout {
             Layout::Framed => self.frames(from, buf, durable),
             Layout::Text => self.text(from, buf, durable),
         };
@@ -174,7 +174,7 @@ impl Raw {
         let header = Header::from_bytes(head);
         let is_long = u64::from(header.length) > LONG
             && lsn.get() + header.frame_len() <= limit.get()
-            && self.core.codec.kind_by_header(lsn, header).is_none();
+            && self.core.files.codec.kind_by_header(lsn, header).is_none();
         match is_long {
             true => self.look_at_long(lsn, header, limit),
             false => frames::look(&self.core, &mut self.window, lsn, limit),
@@ -183,7 +183,7 @@ impl Raw {
 
     fn look_at_long(&mut self, lsn: Lsn, header: Header, limit: Lsn) -> Result<Scan> {
         let payload_len = u64::from(header.length);
-        let mut check = self.core.codec.check(lsn, header.length);
+        let mut check = self.core.files.codec.check(lsn, header.length);
         let mut done = 0;
         while done < payload_len {
             let at = Lsn::new(lsn.get() + HEADER_LEN as u64 + done);
@@ -223,7 +223,7 @@ impl Raw {
 
     /// Where the text of a segment ends, as far as it is durable; `None` if its file is gone.
     fn data_end(&mut self, segment: &mut PieceSegment, durable: Lsn) -> Result<Option<Lsn>> {
-        let listing = Listing::read(&self.core.dir)?;
+        let listing = Listing::read(&self.core.files.dir)?;
         let Some(file) = listing.get(segment.start) else {
             segment.is_lost = true;
             return Ok((durable <= segment.start).then_some(durable));
@@ -237,7 +237,7 @@ impl Raw {
     }
 
     fn segment(&self, from: Lsn) -> PieceSegment {
-        let (start, end) = (self.core.segment_of(from), self.core.segment_end(from));
+        let (start, end) = (self.core.files.segment_of(from), self.core.files.segment_end(from));
         PieceSegment { start, end, file_time: None, is_continuation: false, is_lost: false }
     }
 
@@ -265,8 +265,8 @@ impl Raw {
     }
 
     fn damage(&self, lsn: Lsn, reason: &str) -> Error {
-        let first = self.core.segment_of(lsn);
-        let header_len = self.core.geometry.layout.file_header_len();
+        let first = self.core.files.segment_of(lsn);
+        let header_len = self.core.files.geometry.layout.file_header_len();
         let offset = header_len + (lsn.get() - first.get());
         let message = format!("{reason}: position {lsn}, byte {offset} of the file; not shipped");
         let path = self.core.segment_path(first);
@@ -274,14 +274,14 @@ impl Raw {
     }
 
     fn error(&self, kind: ErrorKind, message: String, lsn: Lsn) -> Error {
-        Error::new(kind, message).at_path(&self.core.dir).at_lsn(lsn)
+        Error::new(kind, message).at_path(&self.core.files.dir).at_lsn(lsn)
     }
 }
 
 /// The oldest position that can be shipped: where files have names of their own, the start of one.
 pub(crate) fn first_kept(core: &Core) -> Lsn {
-    match core.geometry.layout.names_have_times() {
-        true => core.segment_of(core.begin()),
+    match core.files.geometry.layout.names_have_times() {
+        true => core.files.segment_of(core.begin()),
         false => core.begin(),
     }
 }
@@ -305,9 +305,9 @@ mod tests {
         let append = || Append::of(&log).append_record(&vec![b'x'; 40_000]).unwrap();
         let (first, second) = (append(), append());
         Commit::of(&log).commit(second).unwrap();
-        let end = log.segment_end(first);
+        let end = log.files.segment_end(first);
         assert_eq!(second, end, "the rest of the segment is skipped");
-        let header_len = log.geometry.layout.file_header_len();
+        let header_len = log.files.geometry.layout.file_header_len();
         let rest = [b'y'; 1000];
         let file = OpenOptions::new().write(true).open(log.segment_path(first)).unwrap();
         file.write_all_at(&rest, header_len + 65536 - rest.len() as u64).unwrap();

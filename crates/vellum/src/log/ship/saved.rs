@@ -17,8 +17,8 @@ const LEN_MAX: usize = 256 << 10;
 
 /// What was saved last; `None` where nothing was.
 pub(crate) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
-    let path = core.dir.join(SHIP_NAME);
-    match core.dir.read(&path, LEN_MAX) {
+    let path = core.files.dir.join(SHIP_NAME);
+    match core.files.dir.read(&path, LEN_MAX) {
         Err(Errno::NOENT) => Ok(None),
         answer => answer.map(Some).or_os("read", &path),
     }
@@ -28,13 +28,13 @@ pub(crate) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
 pub(crate) fn forget(core: &Core) -> Result<bool> {
     let mut was_there = false;
     for name in [UNFINISHED_SHIP_NAME, SHIP_NAME] {
-        let path = core.dir.join(name);
-        match core.dir.unlink(&path) {
+        let path = core.files.dir.join(name);
+        match core.files.dir.unlink(&path) {
             Err(Errno::NOENT) => {}
             answer => was_there |= answer.map(|()| name == SHIP_NAME).or_os("remove", &path)?,
         }
     }
-    core.dir.sync().or_os("sync", &core.dir)?;
+    core.files.dir.sync().or_os("sync", &core.files.dir)?;
     Ok(was_there)
 }
 
@@ -42,14 +42,16 @@ pub(crate) fn forget(core: &Core) -> Result<bool> {
 pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     if bytes.len() > LEN_MAX {
         let message = format!("{} bytes are to be saved, and {LEN_MAX} at most can", bytes.len());
-        return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir));
+        return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.files.dir));
     }
     // Another log may have taken the place.
     place::require(core)?;
-    let (path, unfinished) = (core.dir.join(SHIP_NAME), core.dir.join(UNFINISHED_SHIP_NAME));
-    let file = core.ready.rights.create(&core.dir, &unfinished, "write down what is shipped")?;
+    let (path, unfinished) =
+        (core.files.dir.join(SHIP_NAME), core.files.dir.join(UNFINISHED_SHIP_NAME));
+    let file =
+        core.files.rights.create(&core.files.dir, &unfinished, "write down what is shipped")?;
     sys::file::write_all_at(&file, bytes, 0).or_os("write", &unfinished)?;
     sys::sync::sync(&file).or_os("sync", &unfinished)?;
-    core.dir.rename(&unfinished, &path).or_os("name", &path)?;
-    core.dir.sync().or_os("sync", &core.dir)
+    core.files.dir.rename(&unfinished, &path).or_os("name", &path)?;
+    core.files.dir.sync().or_os("sync", &core.files.dir)
 }

@@ -34,9 +34,10 @@ impl LogShape {
         let Some(identity) = identity::current(core) else {
             let message = "the log has no id yet, because an earlier version made it; open it \
                            once for writing";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.dir));
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir));
         };
-        let geometry = Geometry { boot_id: [0; 16], has_commits: true, cut: 0, ..core.geometry };
+        let geometry =
+            Geometry { boot_id: [0; 16], has_commits: true, cut: 0, ..core.files.geometry };
         let stable_end = commit::durable(&core.words().commits);
         Ok(LogShape { geometry, policy: policy::of(core), identity, stable_end })
     }

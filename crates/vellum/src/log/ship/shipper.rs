@@ -189,7 +189,7 @@ impl Shipper {
         if end > durable {
             let message = format!("{end} cannot be shipped: the log is durable up to {durable}");
             let error = Error::new(ErrorKind::OutOfRange, message);
-            return Err(error.at_path(&self.core.dir).at_lsn(end));
+            return Err(error.at_path(&self.core.files.dir).at_lsn(end));
         }
         if end == durable {
             self.note_end(end);
@@ -333,7 +333,7 @@ impl Shipper {
             return Ok(());
         }
         let message = "this process does not ship the log: its parent does";
-        Err(Error::new(ErrorKind::Busy, message).at_path(&self.core.dir))
+        Err(Error::new(ErrorKind::Busy, message).at_path(&self.core.files.dir))
     }
 }
 
@@ -360,6 +360,6 @@ impl Drop for Shipper {
 
 impl std::fmt::Debug for Shipper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shipper").field("dir", &self.core.dir.path()).finish_non_exhaustive()
+        f.debug_struct("Shipper").field("dir", &self.core.files.dir.path()).finish_non_exhaustive()
     }
 }

@@ -123,5 +123,5 @@ fn not_shipped_yet(core: &Core, lsn: Lsn) -> Error {
 }
 
 fn not_shipped(core: &Core, kind: ErrorKind, what: String, lsn: Lsn) -> Error {
-    Error::new(kind, what).at_path(&core.dir).at_lsn(lsn)
+    Error::new(kind, what).at_path(&core.files.dir).at_lsn(lsn)
 }

@@ -5,14 +5,15 @@ use std::fmt;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::files::Files;
 use crate::format::control::Geometry;
-use crate::format::frame::Codec;
 use crate::log::state::attachment::Attachment;
 use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Choices, Commits, Opened, Ready};
 use crate::log::state::watch::Watch;
 use crate::segment::kept::KeptFiles;
 use crate::segment::prepare::Preparer;
+use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::shared::participants::Outsider;
 use crate::shared::region::Region;
@@ -25,9 +26,7 @@ use crate::{Error, ErrorKind, Fill, Lsn, Options, Result};
 
 /// An open log.
 pub(crate) struct Core {
-    pub(crate) dir: Dir,
-    pub(crate) geometry: Geometry,
-    pub(crate) codec: Codec,
+    pub(crate) files: Files,
     pub(crate) ready: Ready,
     pub(crate) commits: Commits,
     pub(crate) choices: Choices,
@@ -72,13 +71,13 @@ impl Core {
     /// The error of who has lost the control file.
     #[cold]
     pub(crate) fn lost(&self) -> Error {
-        let errno = match self.dir.try_for_space() {
+        let errno = match self.files.dir.try_for_space() {
             Err(errno) if crate::error::FULL.contains(&errno) => errno,
             _ => Errno::IO,
         };
         let operation = "store into the control file, so this process cannot use the log until it \
                          has closed and opened it again";
-        Error::os(errno, operation, &self.dir.join(CONTROL_NAME))
+        Error::os(errno, operation, &self.files.dir.join(CONTROL_NAME))
     }
 
     /// This process's place among the participants; attaches anew after a fork.
@@ -86,7 +85,7 @@ impl Core {
     pub(crate) fn attachment(&self) -> Result<&Attachment> {
         let attach = || {
             self.check_region()?;
-            Attachment::attach_again(&self.dir, self.words(), &self.choices.options)
+            Attachment::attach_again(&self.files.dir, self.words(), &self.choices.options)
         };
         match &self.writer {
             Some(writer) => writer.attachment.get(|_| attach()),
@@ -99,21 +98,22 @@ impl Core {
     /// The lock file is opened each time, because a program may close any descriptor. A process
     /// that may not open it goes by `/proc` alone.
     pub(crate) fn outsider(&self) -> Outsider<'_> {
-        let path = self.dir.join(LOCK_NAME);
-        let lock_file = self.dir.open_file(&path, OFlags::RDONLY).ok();
+        let path = self.files.dir.join(LOCK_NAME);
+        let lock_file = self.files.dir.open_file(&path, OFlags::RDONLY).ok();
         Outsider { words: self.words(), lock_file }
     }
 
     pub(crate) fn preparer(&self) -> Preparer<'_> {
-        let Core { dir, geometry, ready: Ready { filesystem, rights, pieces, .. }, .. } = self;
-        let (filesystem, room) = (*filesystem, self.room());
+        let Files { dir, geometry, rights, .. } = &self.files;
+        let (Ready { filesystem, pieces, .. }, room) = (&self.ready, self.room());
+        let filesystem = *filesystem;
         Preparer { dir, geometry, filesystem, rights, pieces, room, skips_zeros: false }
     }
 
     /// Bytes that a segment gets blocks for.
     fn room(&self) -> u64 {
         let policy = self.words().files.policy.load().unwrap_or_default();
-        policy.rotate_bytes.map_or(self.capacity(), |limit| limit.min(self.capacity()))
+        policy.rotate_bytes.map_or(self.files.capacity(), |limit| limit.min(self.files.capacity()))
     }
 
     /// End of what is ready to be stored to.
@@ -126,30 +126,9 @@ impl Core {
         self.words().begin()
     }
 
-    pub(crate) fn capacity(&self) -> u64 {
-        self.geometry.segment_capacity
-    }
-
-    /// First position of the segment that holds `lsn`.
-    pub(crate) fn segment_of(&self, lsn: Lsn) -> Lsn {
-        Lsn::new(lsn.get() - lsn.get() % self.capacity())
-    }
-
-    /// End of the segment that holds `lsn`.
-    pub(crate) fn segment_end(&self, lsn: Lsn) -> Lsn {
-        Lsn::new(self.segment_of(lsn).get() + self.capacity())
-    }
-
     /// From where on records are in the stage, and not yet in the segments.
     pub(crate) fn stage_begin(&self) -> Option<Lsn> {
         self.commits.stage.as_ref().map(|_| self.words().commits.stage.begin())
-    }
-
-    /// Whether lines are written by system calls, so that a file is its text and others may follow
-    /// it.
-    #[inline]
-    pub(crate) fn writes_text(&self) -> bool {
-        self.geometry.writes_text()
     }
 
     /// Whether records are stored through a mapping.
@@ -157,7 +136,7 @@ impl Core {
     pub(crate) fn has_mapping(&self) -> bool {
         match &self.commits.stage {
             Some(stage) => stage.is_mapped,
-            None => self.geometry.fill == Fill::Mapped,
+            None => self.files.geometry.fill == Fill::Mapped,
         }
     }
 
@@ -169,14 +148,14 @@ impl Core {
         let tail = tail_word::tail(words).get();
         let allocated = words.allocated_end();
         let order_holds = begin != 0 && begin <= tail && tail <= allocated;
-        if !order_holds || !allocated.is_multiple_of(self.capacity()) {
+        if !order_holds || !allocated.is_multiple_of(self.files.capacity()) {
             return Err(self.nonsense(format!(
                 "begin {begin} ≤ tail {tail} ≤ allocated {allocated} must hold, the last a \
                  multiple of {}",
-                self.capacity()
+                self.files.capacity()
             )));
         }
-        if !tail.is_multiple_of(self.geometry.layout.alignment()) {
+        if !tail.is_multiple_of(self.files.geometry.layout.alignment()) {
             return Err(self.nonsense(format!("no frame ends at the tail, {tail}")));
         }
         Ok(())
@@ -191,13 +170,13 @@ impl Core {
             "the control file's shared words make no sense: {what}; when no process uses the log, \
              remove the control file to have it rebuilt from the segments"
         );
-        Error::new(ErrorKind::Corrupt, message).at_path(&self.dir.join(CONTROL_NAME))
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.files.dir.join(CONTROL_NAME))
     }
 }
 
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("dir", &self.dir.path()).finish_non_exhaustive()
+        f.debug_struct("Log").field("dir", &self.files.dir.path()).finish_non_exhaustive()
     }
 }
 
@@ -230,33 +209,31 @@ pub(crate) fn kept_files(core: &Core) -> Option<&KeptFiles> {
 }
 
 fn read_only(core: &Core) -> Error {
-    Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.dir)
+    Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.files.dir)
 }
 
 /// A log without shared words, good for reading files.
 pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
-    core_of(dir, geometry, Region::on_heap())
+    core_of(Files::new(dir, geometry, Rights::default()), Region::on_heap())
 }
 
-fn core_of(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
+fn core_of(files: Files, region: Region) -> Core {
     Core {
-        dir: dir.clone(),
-        geometry: *geometry,
-        codec: Codec::new(geometry.secret),
-        ready: Ready::none(geometry),
+        ready: Ready::none(&files.geometry),
         commits: Commits::none(None),
         choices: Choices::new(&Options::default()),
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
         region,
+        files,
     }
 }
 
 /// The same with the words of a control file, and the stage that they tell of.
 pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
     let stage = geometry.is_staged().then(|| Stage::of(dir, Filesystem::Other(0)));
-    let mut core = core_of(dir, geometry, region);
+    let mut core = core_of(Files::new(dir, geometry, Rights::default()), region);
     core.commits = Commits::none(stage);
     core
 }

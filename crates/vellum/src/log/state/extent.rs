@@ -8,14 +8,14 @@ use crate::{Lsn, Result};
 
 /// Bytes from `from` to `to`; of a text log, bytes of text.
 pub(crate) fn bytes_between(core: &Core, from: Lsn, to: Lsn) -> Result<u64> {
-    if from >= to || core.geometry.layout.has_every_segment() {
+    if from >= to || core.files.geometry.layout.has_every_segment() {
         return Ok(to.get().saturating_sub(from.get()));
     }
-    let files = Listing::read(&core.dir)?.files;
-    let newest = core.segment_of(tail_word::published(core.words()));
+    let files = Listing::read(&core.files.dir)?.files;
+    let newest = core.files.segment_of(tail_word::published(core.words()));
     let between = |file: &SegmentFile| {
         let end = match file.first < newest {
-            true => file.first.get() + file.text_len(&core.dir).unwrap_or(0),
+            true => file.first.get() + file.text_len(&core.files.dir).unwrap_or(0),
             false => u64::MAX,
         };
         end.min(to.get()).saturating_sub(file.first.max(from).get())

@@ -161,8 +161,8 @@ fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
 
 /// Who holds a byte of the lock file for a moment.
 pub(crate) fn of_lock_file(core: &Core, what: HoldKind, byte: u64) -> Vec<Hold> {
-    let path = core.dir.join(LOCK_NAME);
-    let Ok(file) = core.dir.open_file(&path, OFlags::RDONLY) else { return Vec::new() };
+    let path = core.files.dir.join(LOCK_NAME);
+    let Ok(file) = core.files.dir.open_file(&path, OFlags::RDONLY) else { return Vec::new() };
     if lock::is_held_by_another(&file, byte) != Ok(true) {
         return Vec::new();
     }

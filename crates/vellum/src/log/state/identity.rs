@@ -224,7 +224,8 @@ pub(crate) fn current(core: &Core) -> Option<Identity> {
         return Some(identity);
     }
     // It is being changed, or there are no words: the first copy counts then.
-    let file = words.and_then(|_| core.dir.read(&core.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
+    let file = words
+        .and_then(|_| core.files.dir.read(&core.files.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).ok());
     match file.map(|file| Copy::in_file(&file)) {
         Some(Copy::Whole(identity)) => Some(identity),
         _ => core.opened.identity.clone(),
@@ -242,7 +243,8 @@ pub(crate) fn live_epoch(core: &Core) -> u64 {
 /// What the log says of a position, and the epoch in which it says so.
 pub(crate) fn resolve(core: &Core, position: Position, meaning: Meaning) -> Result<(Lsn, u64)> {
     let identity = current(core).ok_or_else(|| no_identity(core))?;
-    let lsn = identity.resolve(position, meaning).map_err(|error| error.at_path(&core.dir))?;
+    let lsn =
+        identity.resolve(position, meaning).map_err(|error| error.at_path(&core.files.dir))?;
     Ok((lsn, identity.epoch))
 }
 
@@ -273,7 +275,7 @@ pub(crate) fn keep_checkpoint(core: &Core, at: Lsn) -> Result<()> {
 fn change(core: &Core, change: impl FnOnce(&mut Identity)) -> Result<()> {
     let Some(mut identity) = current(core) else { return Ok(()) };
     change(&mut identity);
-    store_first(&core.dir, &core.geometry, &identity)?;
+    store_first(&core.files.dir, &core.files.geometry, &identity)?;
     if let Some(words) = core.region.identity_words() {
         let bytes = identity.to_bytes();
         for (word, bytes) in words.iter().zip(bytes.chunks_exact(8)) {
@@ -292,7 +294,7 @@ fn bytes_of(words: &[AtomicU64; IDENTITY_LEN / 8]) -> Vec<u8> {
 fn no_identity(core: &Core) -> Error {
     let message = "the log has no id yet, because an earlier version made it; open it once for \
                    writing, with some space on the disk";
-    Error::new(ErrorKind::Unsupported, message).at_path(&core.dir)
+    Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir)
 }
 
 fn two_logs(dir: &Dir, geometry: LogId, control: LogId) -> Error {

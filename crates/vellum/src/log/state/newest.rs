@@ -49,8 +49,8 @@ pub(crate) fn leave(prepare: &Prepare<'_>) {
     let words = core.words();
     let tail = tail_word::tail(words);
     let is_full = tail.get() == words.allocated_end();
-    if is_full || !tail.get().is_multiple_of(core.capacity()) {
-        words.files.rule.leave(if is_full { tail } else { core.segment_end(tail) });
+    if is_full || !tail.get().is_multiple_of(core.files.capacity()) {
+        words.files.rule.leave(if is_full { tail } else { core.files.segment_end(tail) });
     }
 }
 
@@ -79,9 +79,9 @@ pub(crate) fn is_lost(writer: Writer<'_>) -> bool {
 fn lost(writer: Writer<'_>) -> Option<Arc<Segment>> {
     let core = writer.core;
     let tail = tail_word::tail(core.words());
-    let (first, path) = core.newest_path().filter(|_| core.geometry.layout.rotates())?;
+    let (first, path) = core.newest_path().filter(|_| core.files.geometry.layout.rotates())?;
     let segment = writer.attachment.open_segments().find(first)?;
-    let is_left = core.segment_of(tail) != first;
+    let is_left = core.files.segment_of(tail) != first;
     let known = sys::file::identity(segment.fd()).ok().filter(|_| !is_left)?;
     let name = path.file_name()?.to_str()?;
     (file_match(core, name, known) != FileMatch::Same).then_some(segment)
@@ -90,20 +90,20 @@ fn lost(writer: Writer<'_>) -> Option<Arc<Segment>> {
 /// Gives the text of a file that was packed its name again.
 fn bring_back(prepare: &Prepare<'_>, segment: &Segment) -> Result<()> {
     let core = prepare.writer.core;
-    let listing = Listing::read(&core.dir)?;
+    let listing = Listing::read(&core.files.dir)?;
     let packed = listing.get(segment.first).filter(|file| file.is_compressed());
     let Some((packed, (_, path))) = packed.zip(core.newest_path()) else { return Ok(()) };
     let tail = tail_word::tail(core.words());
     let is_in_progress = || tail_word::published(core.words()) < tail;
     (0..LOOKS).take_while(|_| is_in_progress()).for_each(|_| std::thread::sleep(PAUSE));
     copy(core, segment, segment.offset_of(tail), &path)?;
-    remove(&core.dir, &packed.path)?;
-    sync_names(&core.dir)
+    remove(&core.files.dir, &packed.path)?;
+    sync_names(&core.files.dir)
 }
 
 /// Copies the first `len` bytes of a file to `path`, durably.
 fn copy(core: &Core, segment: &Segment, len: u64, path: &Path) -> Result<()> {
-    let target = core.ready.rights.create(&core.dir, path, "create the file again")?;
+    let target = core.files.rights.create(&core.files.dir, path, "create the file again")?;
     let (mut bytes, mut offset) = (vec![0; PIECE_BYTES], 0);
     while offset < len {
         let piece = (len - offset).min(PIECE_BYTES as u64) as usize;
@@ -118,7 +118,7 @@ fn copy(core: &Core, segment: &Segment, len: u64, path: &Path) -> Result<()> {
 
 /// What has the name of the file that was `known`; what cannot be looked at is taken to be it.
 pub(crate) fn file_match(core: &Core, name: &str, known: (u64, u64)) -> FileMatch {
-    match core.dir.stat(&core.dir.join(name)) {
+    match core.files.dir.stat(&core.files.dir.join(name)) {
         Ok(found) if (found.st_dev, found.st_ino) == known => FileMatch::Same,
         Ok(_) if has_steady_inodes(core) => FileMatch::Other,
         Err(Errno::NOENT) => FileMatch::Missing,

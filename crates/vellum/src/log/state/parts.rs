@@ -13,10 +13,8 @@ use crate::options::limits::{
 };
 use crate::segment::groups::Groups;
 use crate::segment::kept::KeptFiles;
-use crate::segment::listing::LastListing;
 use crate::segment::pace::Pace;
 use crate::segment::pieces::Pieces;
-use crate::segment::rights::Rights;
 use crate::segment::stage::Stage;
 use crate::segment::window::Window;
 use crate::sys::filesystem::Filesystem;
@@ -26,8 +24,6 @@ use crate::{CommitPath, OnFull, OnStageFull, Options, Tuning, knowledge};
 /// How this process makes room in the log.
 pub(crate) struct Ready {
     pub(crate) filesystem: Filesystem,
-    /// Whose the files are that this process makes.
-    pub(crate) rights: Rights,
     /// How large the pieces are in which this process writes zeros.
     pub(crate) pieces: Pieces,
     /// How this process slows down where memory is full of what the device has not got yet.
@@ -41,8 +37,6 @@ pub(crate) struct Ready {
     pub(crate) mapped_bytes_max: u64,
     /// Trimmed segments to keep, where the program says so.
     pub(crate) spares_max: Option<u64>,
-    /// Where this process has found the closed files of a text log.
-    pub(crate) last_listing: LastListing,
 }
 
 /// How commit groups get to the device.
@@ -88,16 +82,10 @@ pub(crate) struct Opened {
 }
 
 impl Ready {
-    pub(crate) fn new(
-        filesystem: Filesystem,
-        rights: Rights,
-        options: &Options,
-        geometry: &Geometry,
-    ) -> Ready {
+    pub(crate) fn new(filesystem: Filesystem, options: &Options, geometry: &Geometry) -> Ready {
         let prefault_bytes = options.tuning.prefault_bytes.unwrap_or(PREFAULT_BYTES_DEFAULT);
         Ready {
             filesystem,
-            rights,
             pieces: Pieces::default(),
             pace: Pace::default(),
             groups: Groups::default(),
@@ -105,14 +93,13 @@ impl Ready {
             window: Window::new(prefault_bytes.min(geometry.segment_capacity)),
             mapped_bytes_max: options.tuning.mapped_bytes_max.unwrap_or(MAPPED_BYTES_MAX_DEFAULT),
             spares_max: options.tuning.spare_segments_max,
-            last_listing: LastListing::default(),
         }
     }
 
     /// Of a process that only reads files.
     pub(crate) fn none(geometry: &Geometry) -> Ready {
         let options = Options::default().tuning(Tuning::new().mapped_bytes_max(0));
-        Ready::new(Filesystem::Other(0), Rights::default(), &options, geometry)
+        Ready::new(Filesystem::Other(0), &options, geometry)
     }
 }
 

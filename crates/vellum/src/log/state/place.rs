@@ -81,7 +81,7 @@ fn look(core: &Core, now: u64) -> Result<()> {
         }
     }
     if core.choices.options.makes_link() {
-        named::make_link(core.dir.absolute_path());
+        named::make_link(core.files.dir.absolute_path());
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ pub(crate) fn require(core: &Core) -> Result<()> {
     if core.watch.files.is_none() {
         return Ok(());
     }
-    let message = if !core.dir.is_in_place(has_steady_inodes(core)) {
+    let message = if !core.files.dir.is_in_place(has_steady_inodes(core)) {
         "the log's directory was removed or moved while the log was open; open it again, which \
          makes a new one where there is none"
     } else if !has_own_files(core) {
@@ -103,7 +103,7 @@ pub(crate) fn require(core: &Core) -> Result<()> {
     };
     // It may be put back.
     core.watch.checked_at.store(NEVER, Ordering::Relaxed);
-    Err(Error::new(ErrorKind::Removed, message).at_path(&core.dir))
+    Err(Error::new(ErrorKind::Removed, message).at_path(&core.files.dir))
 }
 
 /// Refuses to go on where the program has closed descriptors of the log.
@@ -114,7 +114,7 @@ fn require_descriptors(core: &Core, attachment: &Attachment) -> Result<()> {
     core.watch.checked_at.store(NEVER, Ordering::Relaxed);
     let message = "this program has closed descriptors of the log, and with them its lock; open \
                    the log again";
-    Err(Error::new(ErrorKind::Io, message).at_path(&core.dir))
+    Err(Error::new(ErrorKind::Io, message).at_path(&core.files.dir))
 }
 
 /// Leaves the newest file of a text log if an append has failed because its name is gone; returns
@@ -131,7 +131,7 @@ pub(crate) fn is_left_after(writer: Writer<'_>, error: &Error) -> bool {
 #[cold]
 pub(crate) fn explain(core: &Core, error: Error) -> Error {
     let may_be_first = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
-        && core.is_told_missing(&error)
+        && core.files.is_told_missing(&error)
         && core.watch.may_wait();
     for _ in 0..if may_be_first { LOOKS } else { 1 } {
         if let Err(removed) = require(core) {

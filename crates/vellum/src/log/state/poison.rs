@@ -27,12 +27,14 @@ pub(crate) fn error(core: &Core) -> Error {
     let (operation, path) = match failure.operation {
         Operation::Write => ("write records to", core.segment_path(failure.segment)),
         Operation::Sync => ("sync", core.segment_path(failure.segment)),
-        Operation::Name => ("sync the names in", core.dir.path().to_path_buf()),
-        Operation::Beside => ("sync a file of", core.dir.path().to_path_buf()),
-        Operation::Control => ("store into the control file of", core.dir.path().to_path_buf()),
-        Operation::Cut => ("finish truncating", core.dir.path().to_path_buf()),
+        Operation::Name => ("sync the names in", core.files.dir.path().to_path_buf()),
+        Operation::Beside => ("sync a file of", core.files.dir.path().to_path_buf()),
+        Operation::Control => {
+            ("store into the control file of", core.files.dir.path().to_path_buf())
+        }
+        Operation::Cut => ("finish truncating", core.files.dir.path().to_path_buf()),
         Operation::Stage => {
-            let first = core.segment_of(failure.segment);
+            let first = core.files.segment_of(failure.segment);
             let path = core.commits.stage.as_ref().map(|stage| stage.path(first));
             let path = path.unwrap_or_else(|| core.segment_path(first));
             ("keep records in the stage", path)

@@ -64,7 +64,7 @@ mod tests {
         let log = Arc::new(enter::open(&dir.path().join("log"), &options).unwrap());
         let append = || Append::of(&log).append_record(&RECORD).unwrap();
         let first = append();
-        let segment_end = log.segment_end(first);
+        let segment_end = log.files.segment_end(first);
         Commit::of(&log).commit(first).unwrap();
         let second = append();
         assert_eq!(second, segment_end, "the rest of the segment is skipped");

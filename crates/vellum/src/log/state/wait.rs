@@ -35,7 +35,7 @@ pub(crate) fn check_not_for_self(core: &Core, own: &Attachment, end: Lsn) -> Res
         "this thread has reserved a record at {start}, and would wait for itself; publish or \
          abandon it first"
     );
-    Err(Error::new(ErrorKind::Busy, message).at_path(&core.dir).at_lsn(start))
+    Err(Error::new(ErrorKind::Busy, message).at_path(&core.files.dir).at_lsn(start))
 }
 
 /// The error of who has waited in vain for everything before `end` to be durable.
@@ -72,5 +72,5 @@ pub(crate) fn timed_out(core: &Core, hold: Option<Hold>) -> Error {
 #[cold]
 fn gave_up(core: &Core, blame: &str) -> Error {
     let message = format!("gave up waiting: {blame}");
-    Error::new(ErrorKind::TimedOut, message).at_path(&core.dir)
+    Error::new(ErrorKind::TimedOut, message).at_path(&core.files.dir)
 }

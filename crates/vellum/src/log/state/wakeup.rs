@@ -37,7 +37,7 @@ const TIMER: u64 = 2;
 #[cold]
 pub(crate) fn wake_pollers(core: &Core) {
     // Where there is no descriptor left, their timers look again.
-    let _ = core.dir.open_file(&core.dir.join(CONTROL_NAME), OFlags::RDONLY);
+    let _ = core.files.dir.open_file(&core.files.dir.join(CONTROL_NAME), OFlags::RDONLY);
 }
 
 /// Wakes those who wait for what has become durable, and those who poll for it.
@@ -59,7 +59,7 @@ pub(crate) struct Wakeup {
 
 impl Wakeup {
     pub(crate) fn new(core: &Core) -> Result<Wakeup> {
-        let made = Wakeup::make(core).or_os("make a descriptor to poll for", &core.dir)?;
+        let made = Wakeup::make(core).or_os("make a descriptor to poll for", &core.files.dir)?;
         Ok(made)
     }
 
@@ -120,7 +120,7 @@ impl AsFd for Wakeup {
 /// A watch that reports each opening of the control file. Names of files may lead elsewhere by now;
 /// the descriptor does not.
 fn watch_control(core: &Core) -> io::Result<OwnedFd> {
-    let control = core.dir.open_file(&core.dir.join(CONTROL_NAME), OFlags::RDONLY)?;
+    let control = core.files.dir.open_file(&core.files.dir.join(CONTROL_NAME), OFlags::RDONLY)?;
     let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
     let watch = above_standard(|| inotify::init(flags))?;
     let path = format!("/proc/self/fd/{}", control.as_raw_fd());

@@ -98,7 +98,7 @@ impl Cursor {
             let message = format!(
                 "{name:?} is no name for a cursor: use 1 to 64 letters, digits, '.', '_' and '-'"
             );
-            return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir));
+            return Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.files.dir));
         }
         let is_there =
             CursorFile::of(&core).cursor_entries()?.iter().any(|(_, entry)| entry.name == name);
@@ -225,7 +225,9 @@ impl Cursor {
                 let message = "this framed log does not know how old its records are, as one that \
                                was created with envelopes does, or one that removes records by \
                                their age; limit the bytes that the cursor holds";
-                return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
+                return Err(
+                    Error::new(ErrorKind::Unsupported, message).at_path(&self.core.files.dir)
+                );
             }
             self.update(|entry, begin| {
                 let held_age_max = hold.max_age.map(|age| Duration::from_secs(age.as_secs()));
@@ -400,7 +402,9 @@ impl Cursor {
         if lsn > published {
             let message =
                 format!("cursor {} cannot be at {lsn}: the log ends at {published}", self.name);
-            return Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn));
+            return Err(Error::new(ErrorKind::OutOfRange, message)
+                .at_path(&core.files.dir)
+                .at_lsn(lsn));
         }
         let starts = starts_record(core, &mut Window::new(Arc::clone(core)), lsn);
         // What has been removed cannot be checked.

@@ -65,8 +65,8 @@ impl<'a> CursorFile<'a> {
 impl CursorFile<'_> {
     /// The places of all cursors; none where the log never had one.
     pub(crate) fn cursor_places(self) -> Result<Vec<Place>> {
-        let path = self.core.dir.join(CURSORS_NAME);
-        match self.core.dir.open_file(&path, OFlags::RDONLY) {
+        let path = self.core.files.dir.join(CURSORS_NAME);
+        match self.core.files.dir.open_file(&path, OFlags::RDONLY) {
             Ok(fd) => self.read_cursors(&fd),
             Err(Errno::NOENT) => Ok(Vec::new()),
             Err(errno) => Err(Error::os(errno, "open the cursors", &path)),
@@ -74,11 +74,11 @@ impl CursorFile<'_> {
     }
 
     fn read_cursors(self, fd: &OwnedFd) -> Result<Vec<Place>> {
-        let path = self.core.dir.join(CURSORS_NAME);
+        let path = self.core.files.dir.join(CURSORS_NAME);
         let mut bytes = vec![0; cursor::FILE_LEN + 1];
         for _ in 0..READS {
             let count = sys::file::read_up_to_at(fd, &mut bytes, 0).or_os("read", &path)?;
-            let places = cursor::parse_file(&bytes[..count], self.core.geometry.secret);
+            let places = cursor::parse_file(&bytes[..count], self.core.files.geometry.secret);
             let places = places.map_err(|fault| self.refuse_cursors(fault))?;
             if places.iter().all(|place| !place.is_damaged) {
                 return Ok(places);
@@ -104,7 +104,7 @@ impl CursorFile<'_> {
                 format!("the file of the cursors has format version {version}, not 1"),
             ),
         };
-        Error::new(kind, message).at_path(&self.core.dir.join(CURSORS_NAME))
+        Error::new(kind, message).at_path(&self.core.files.dir.join(CURSORS_NAME))
     }
 
     /// The cursors, each with its index.
@@ -130,9 +130,13 @@ impl CursorFile<'_> {
     pub(crate) fn sync_holding_cursors(self) -> Result<Vec<Entry>> {
         let holding = self.holding_cursors()?;
         if !holding.is_empty() {
-            let path = self.core.dir.join(CURSORS_NAME);
-            let fd =
-                self.core.dir.open_file(&path, OFlags::RDONLY).or_os("open the cursors", &path)?;
+            let path = self.core.files.dir.join(CURSORS_NAME);
+            let fd = self
+                .core
+                .files
+                .dir
+                .open_file(&path, OFlags::RDONLY)
+                .or_os("open the cursors", &path)?;
             self.sync_cursors(&fd)?;
         }
         Ok(holding)
@@ -141,8 +145,8 @@ impl CursorFile<'_> {
     /// Moves cursors back that are beyond `end`, where the log ends now: after a truncation, or
     /// when older segments were restored. Nobody else uses the log.
     pub(crate) fn clamp_cursors(self, end: Lsn) -> Result<()> {
-        let path = self.core.dir.join(CURSORS_NAME);
-        let fd = match self.core.dir.open_file(&path, OFlags::RDWR) {
+        let path = self.core.files.dir.join(CURSORS_NAME);
+        let fd = match self.core.files.dir.open_file(&path, OFlags::RDWR) {
             Err(Errno::NOENT) => return Ok(()),
             answer => answer.or_os("open the cursors", &path)?,
         };
@@ -161,7 +165,7 @@ impl CursorFile<'_> {
 
     fn sync_cursors(self, fd: &OwnedFd) -> Result<()> {
         let synced = sys::sync::sync_data_on(self.core.ready.filesystem, fd);
-        let path = self.core.dir.join(CURSORS_NAME);
+        let path = self.core.files.dir.join(CURSORS_NAME);
         poison::heed_sync(self.core, synced.or_unsynced("sync the cursors", &path))
     }
 }
@@ -174,8 +178,8 @@ pub(crate) struct CursorLock {
 impl<'a> CursorWriter<'a> {
     /// Waits until nobody else changes cursors. Taken before the prepare lock, never behind it.
     pub(crate) fn lock_cursors(self) -> Result<CursorLock> {
-        let path = self.writer.core.dir.join(LOCK_NAME);
-        let file = Brief::open(&self.writer.core.dir, &path).or_os("open", &path)?;
+        let path = self.writer.core.files.dir.join(LOCK_NAME);
+        let file = Brief::open(&self.writer.core.files.dir, &path).or_os("open", &path)?;
         let until = wait::deadline(self.writer.core);
         if until.is_none() {
             lock::lock(&file, CURSORS_BYTE, Kind::Exclusive).or_os("lock", &path)?;
@@ -194,8 +198,8 @@ impl<'a> CursorWriter<'a> {
     /// Begins to change cursors.
     pub(crate) fn change_cursors(self) -> Result<Change<'a>> {
         let lock = self.lock_cursors()?;
-        let path = self.writer.core.dir.join(CURSORS_NAME);
-        let file = match self.writer.core.dir.open_file(&path, OFlags::RDWR) {
+        let path = self.writer.core.files.dir.join(CURSORS_NAME);
+        let file = match self.writer.core.files.dir.open_file(&path, OFlags::RDWR) {
             Ok(fd) => Some(fd),
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(Error::os(errno, "open the cursors", &path)),
@@ -210,25 +214,28 @@ impl<'a> CursorWriter<'a> {
     fn make_cursors(self) -> Result<OwnedFd> {
         let core = self.writer.core;
         let (unfinished, path) =
-            (core.dir.join(UNFINISHED_CURSORS_NAME), core.dir.join(CURSORS_NAME));
+            (core.files.dir.join(UNFINISHED_CURSORS_NAME), core.files.dir.join(CURSORS_NAME));
         // Another log may have taken the place.
         place::require(core)?;
-        let bytes = cursor::new_file(core.geometry.secret);
+        let bytes = cursor::new_file(core.files.geometry.secret);
         sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
-        let fd =
-            core.ready.rights.create(&core.dir, &unfinished, "make the file of the cursors")?;
+        let fd = core.files.rights.create(
+            &core.files.dir,
+            &unfinished,
+            "make the file of the cursors",
+        )?;
         // Else a commit needed space on btrfs, which has none on a full disk.
         sys::file::overwrite_in_place(&fd);
         let what = "make the file of the cursors";
         let made = sys::file::write_all_at(&fd, &bytes, 0)
             .or_os(what, &path)
             .and_then(|()| poison::heed_sync(core, sys::sync::sync(&fd).or_unsynced(what, &path)))
-            .and_then(|()| core.dir.rename(&unfinished, &path).or_os(what, &path));
+            .and_then(|()| core.files.dir.rename(&unfinished, &path).or_os(what, &path));
         if made.is_err() {
-            let _ = listing::remove(&core.dir, &unfinished);
+            let _ = listing::remove(&core.files.dir, &unfinished);
         }
         made?;
-        poison::heed_sync(core, sync_log_names(&core.dir))?;
+        poison::heed_sync(core, sync_log_names(&core.files.dir))?;
         Ok(fd)
     }
 }
@@ -258,13 +265,14 @@ impl Change<'_> {
         }
         self.places.iter().position(|place| place.entry.is_none()).ok_or_else(|| {
             let message = format!("the log has {} cursors, as many as it can have", cursor::COUNT);
-            Error::new(ErrorKind::Busy, message).at_path(&self.writer.core.dir.join(CURSORS_NAME))
+            Error::new(ErrorKind::Busy, message)
+                .at_path(&self.writer.core.files.dir.join(CURSORS_NAME))
         })
     }
 
     /// Stores a cursor, so that every process sees it.
     pub(crate) fn store(&mut self, index: usize, entry: Option<Entry>) -> Result<()> {
-        let path = self.writer.core.dir.join(CURSORS_NAME);
+        let path = self.writer.core.files.dir.join(CURSORS_NAME);
         let Some(fd) = &self.file else { return Ok(()) };
         let (offset, bytes, place) = self.places[index].next(index, entry);
         sys::file::write_all_at(fd, &bytes, offset).or_os("write", &path)?;

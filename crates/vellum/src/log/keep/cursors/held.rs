@@ -41,10 +41,10 @@ impl CursorFile<'_> {
 
 impl Files {
     fn of(core: &Core, has_ages: bool) -> Result<Files> {
-        let mut all = Listing::read(&core.dir)?.files;
+        let mut all = Listing::read(&core.files.dir)?.files;
         let closed = Listing::count_before(&all, tail_word::published(core.words()));
         all.truncate(closed + 1);
-        if has_ages && !core.geometry.layout.names_have_times() {
+        if has_ages && !core.files.geometry.layout.names_have_times() {
             time_index::date(core, &mut all)?;
         }
         let now = clock::seconds();

@@ -25,9 +25,9 @@ pub(crate) struct Owned {
 impl Owned {
     /// Takes the lock of the owner of the cursor at `index`; `None` where another one has it.
     pub(crate) fn take(core: &Core, index: usize) -> Result<Option<Owned>> {
-        let path = core.dir.join(LOCK_NAME);
+        let path = core.files.dir.join(LOCK_NAME);
         let take = || {
-            let file = Kept::open(&core.dir, &path)?;
+            let file = Kept::open(&core.files.dir, &path)?;
             let fd = file.fd().ok_or(Errno::BADF)?;
             let is_mine = lock::try_lock(fd, owner_byte(index), Kind::Exclusive)?;
             io::Result::Ok(is_mine.then_some(Owned { index, file }))
@@ -59,6 +59,6 @@ impl CursorFile<'_> {
     }
 
     fn lock_to_look_at(self) -> Option<OwnedFd> {
-        self.core.dir.open_file(&self.core.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
+        self.core.files.dir.open_file(&self.core.files.dir.join(LOCK_NAME), OFlags::RDONLY).ok()
     }
 }

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Lsn};
 pub(crate) fn missing(core: &Core, name: &str) -> Error {
     let message = format!("the log has no cursor {}", name);
     let error = Error::new(ErrorKind::NotFound, message);
-    error.at_path(&core.dir.join(CURSORS_NAME))
+    error.at_path(&core.files.dir.join(CURSORS_NAME))
 }
 
 pub(crate) fn overrun(core: &Core, name: &str, lsn: Lsn, begin: Lsn) -> Error {
@@ -17,7 +17,7 @@ pub(crate) fn overrun(core: &Core, name: &str, lsn: Lsn, begin: Lsn) -> Error {
          at {begin}",
         name
     );
-    Error::new(ErrorKind::Trimmed, message).at_path(&core.dir).at_lsn(lsn)
+    Error::new(ErrorKind::Trimmed, message).at_path(&core.files.dir).at_lsn(lsn)
 }
 
 pub(crate) fn backwards(core: &Core, name: &str, lsn: Lsn, now: Lsn) -> Error {
@@ -25,7 +25,7 @@ pub(crate) fn backwards(core: &Core, name: &str, lsn: Lsn, now: Lsn) -> Error {
         "cursor {} is at {now}, and a commit does not move it back to {lsn}; set it instead",
         name
     );
-    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.files.dir).at_lsn(lsn)
 }
 
 pub(crate) fn owned_by_another(core: &Core, name: &str, index: usize) -> Error {
@@ -37,5 +37,5 @@ pub(crate) fn owned_by_another(core: &Core, name: &str, index: usize) -> Error {
         None => "another process".into(),
     };
     let message = format!("cursor {} is owned by {who}", name);
-    Error::new(ErrorKind::Busy, message).at_path(&core.dir)
+    Error::new(ErrorKind::Busy, message).at_path(&core.files.dir)
 }

@@ -108,12 +108,12 @@ fn lag_time(core: &Arc<Core>, from: Lsn, bytes: u64) -> Option<Duration> {
     if bytes == 0 {
         return Some(Duration::ZERO);
     }
-    if core.geometry.has_envelope {
+    if core.files.geometry.has_envelope {
         let mut reader = Reader::new(Arc::clone(core), from).ok()?;
         let time = reader.next().ok()??.time()?;
         return Some(SystemTime::now().duration_since(time).unwrap_or_default());
     }
-    let first = core.segment_of(from);
-    let begun = Listing::read(&core.dir).ok()?.get(first)?.time?;
+    let first = core.files.segment_of(from);
+    let begun = Listing::read(&core.files.dir).ok()?.get(first)?.time?;
     Some(Duration::from_secs(clock::seconds().saturating_sub(begun)))
 }

@@ -62,7 +62,7 @@ impl FrameWriter<'_> {
     #[inline]
     fn files_ahead(self, len: u64) -> u64 {
         let core = self.writer.core;
-        core.ready.window.most().max(self.records_ahead(len)).min(core.capacity())
+        core.ready.window.most().max(self.records_ahead(len)).min(core.files.capacity())
     }
 
     /// Prepares what was noted.
@@ -84,7 +84,7 @@ impl FrameWriter<'_> {
         let ahead = self.ahead(len);
         let mut wanted = Lsn::new(tail.get() + self.files_ahead(len));
         let is_helped = is_helped && core.commits.stage.is_some();
-        if is_helped && tail.get() + core.capacity() / 4 <= allocated {
+        if is_helped && tail.get() + core.files.capacity() / 4 <= allocated {
             // A helper makes the next segment, and has time for it.
             wanted = wanted.min(Lsn::new(allocated));
         }
@@ -128,13 +128,13 @@ impl FrameWriter<'_> {
         }
         let prepare = self.writer.lock_prepare()?;
         core.check_words()?;
-        let (room, capacity) = (RoomMaker::of(&prepare), core.capacity());
+        let (room, capacity) = (RoomMaker::of(&prepare), core.files.capacity());
         let tail = tail_word::tail(core.words());
         room.begin_next_segment(Lsn::new(tail.get() + capacity / 4))?;
         if tail.get() % capacity < capacity / 2 {
             return Ok(false);
         }
-        let next = Lsn::new(core.segment_end(tail).get() + 1);
+        let next = Lsn::new(core.files.segment_end(tail).get() + 1);
         room.create_to(core.words().allocated_end(), next)
     }
 }

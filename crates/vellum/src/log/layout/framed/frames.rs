@@ -35,20 +35,20 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
     if lsn.get() + header.frame_len() > limit.get() {
         return Ok(Scan::Invalid("the frame reaches beyond the end of the log"));
     }
-    let mut kind = core.codec.kind_by_header(lsn, header);
+    let mut kind = core.files.codec.kind_by_header(lsn, header);
     if kind.is_none() {
         let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, limit)?;
         let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len)
         else {
             return Ok(Scan::Invalid("the file ends in the middle of the record"));
         };
-        kind = core.codec.kind_by_payload(lsn, header, payload);
+        kind = core.files.codec.kind_by_payload(lsn, header, payload);
     }
     let Some(kind) = kind else {
         return Ok(Scan::Invalid("the record does not match its checksum"));
     };
     let is_record = matches!(kind, Kind::Record | Kind::Member);
-    if is_record && payload_len < core.geometry.envelope_len() as u64 {
+    if is_record && payload_len < core.files.geometry.envelope_len() as u64 {
         return Ok(Scan::Invalid("the record is shorter than its envelope"));
     }
     let step = if kind == Kind::Batch { HEADER_LEN as u64 } else { frame_len(payload_len) };
@@ -131,7 +131,7 @@ pub(crate) struct Zeros(Option<(Lsn, Lsn)>);
 impl Zeros {
     /// From where on only zeros follow in the segment of `at`, if that is known.
     pub(crate) fn known(&self, core: &Core, at: Lsn) -> Option<Lsn> {
-        self.0.filter(|(first, _)| *first == core.segment_of(at)).map(|(_, zeros)| zeros)
+        self.0.filter(|(first, _)| *first == core.files.segment_of(at)).map(|(_, zeros)| zeros)
     }
 
     /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read
@@ -140,20 +140,20 @@ impl Zeros {
         if let Some(zeros) = self.known(core, at) {
             return zeros.max(at);
         }
-        let end = core.segment_end(at);
+        let end = core.files.segment_end(at);
         let zeros = end_before_zeros(core, at, end).unwrap_or(end);
-        self.0 = Some((core.segment_of(at), zeros));
+        self.0 = Some((core.files.segment_of(at), zeros));
         zeros
     }
 }
 
 fn end_before_zeros(core: &Core, at: Lsn, end: Lsn) -> Result<Lsn> {
-    let first = core.segment_of(at);
+    let first = core.files.segment_of(at);
     let stage = core.commits.stage.as_ref().zip(core.stage_begin());
     let Some((stage, begin)) = stage.filter(|(_, begin)| *begin < end) else {
         return core.open_to_read(first)?.end_before_zeros(at, end);
     };
-    let staged = ReadSegment::open_staged(stage, &core.geometry, first)?;
+    let staged = ReadSegment::open_staged(stage, &core.files.geometry, first)?;
     let zeros = staged.end_before_zeros(at.max(begin), end)?;
     // The pages of a segment that has left the stage meanwhile may hold something else.
     Ok(if core.stage_begin() == Some(begin) { zeros } else { end })
@@ -179,8 +179,8 @@ pub(crate) fn find_next_before(
         let at = Lsn::new(next);
         let header = match headers.fetch(at, HEADER_LEN as u64, limit) {
             Ok(header) => header.try_into().ok(),
-            Err(error) if core.is_told_missing(&error) => {
-                next = core.behind_missing(core.segment_of(at), limit).get();
+            Err(error) if core.files.is_told_missing(&error) => {
+                next = core.files.behind_missing(core.files.segment_of(at), limit).get();
                 continue;
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => None,
@@ -188,13 +188,13 @@ pub(crate) fn find_next_before(
         };
         let Some(header) = header else {
             // The file is gone, or ends before the segment does: go on with the next.
-            next = core.segment_end(at).get();
+            next = core.files.segment_end(at).get();
             continue;
         };
         let header = Header::from_bytes(header);
         if header.is_unwritten() && zeros.after(core, at) <= at {
             // Mostly nothing else comes in this segment.
-            next = core.segment_end(at).get();
+            next = core.files.segment_end(at).get();
             continue;
         }
         let skipped = frameless_len(headers.held(at, limit), at, limit);
@@ -204,7 +204,7 @@ pub(crate) fn find_next_before(
         }
         next += ALIGNMENT;
         let len = u64::from(header.length);
-        if core.codec.kind_by_header(at, header).is_none() {
+        if core.files.codec.kind_by_header(at, header).is_none() {
             if len > SHORT_LEN && budget < len {
                 continue;
             }

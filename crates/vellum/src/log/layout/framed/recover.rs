@@ -26,7 +26,6 @@ use crate::log::read::window::Window;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions, Recovered};
-use crate::log::state::segments;
 use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -46,15 +45,15 @@ pub(crate) fn find_end(
     let noted = noted_begin(core, firsts)?.max(record.begin);
     let firsts = without_trimmed(core, firsts, noted, access)?;
     let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
-    segments::check_contiguous(core, &firsts)?;
-    segments::header(core, oldest)?;
-    if noted != Lsn::ZERO && core.segment_of(noted) < oldest {
+    core.files.check_contiguous(&firsts)?;
+    core.files.header(oldest)?;
+    if noted != Lsn::ZERO && core.files.segment_of(noted) < oldest {
         // The segment in which the log begins is gone: opening it gives the error.
-        core.open_to_read(core.segment_of(noted))?;
+        core.open_to_read(core.files.segment_of(noted))?;
     }
     let begin = noted.max(oldest);
     let durable = record.durable.max(begin);
-    let limit = core.segment_end(newest);
+    let limit = core.files.segment_end(newest);
     if begin > limit {
         return Err(begins_beyond(core, oldest, begin, limit));
     }
@@ -84,14 +83,14 @@ pub(crate) fn find_end(
             cut_bytes = torn_len(core, &mut zeros, end, limit)?;
             if access == Access::Change {
                 let zeros = zeros.known(core, end).map(|zeros| zeros.max(end));
-                zero_tail::write_to(&core.dir, &core.geometry, end, zeros, &mut false)?;
+                zero_tail::write_to(&core.files.dir, &core.files.geometry, end, zeros, &mut false)?;
             }
         }
     }
     let recovered = Recovered { durable, cut_bytes, padded_bytes, from };
     let durable = if loss == Loss::Power { end } else { durable };
     let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
-    let allocated_end = core.segment_end(newest).max(core.segment_end(oldest));
+    let allocated_end = core.files.segment_end(newest).max(core.files.segment_end(oldest));
     let checkpoint = checkpoint_before(core, &mut zeros, &firsts, newest_record, (end, cut))?;
     let staged_from = if access == Access::Change { end } else { end_in_segments };
     Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, recovered })
@@ -120,7 +119,7 @@ fn find_record(
     firsts: &[Lsn],
     limit: Lsn,
 ) -> Result<(Lsn, CommitRecord)> {
-    let firsts = if core.geometry.has_commits { firsts } else { &[] };
+    let firsts = if core.files.geometry.has_commits { firsts } else { &[] };
     for first in firsts.iter().rev().filter(|first| **first < limit) {
         if let Some(found) = last_record(core, *first, zeros.after(core, *first), limit)? {
             return Ok(found);
@@ -143,7 +142,7 @@ fn last_record(
     let mut end = zeros.get().next_multiple_of(ALIGNMENT);
     while end > first.get() {
         let start = end.saturating_sub(STEP as u64).max(first.get());
-        let wanted = (end + RECORD_LEN).min(core.segment_end(first).get()) - start;
+        let wanted = (end + RECORD_LEN).min(core.files.segment_end(first).get()) - start;
         // Pieces overlap, so that a commit record lies whole in one of them.
         let count = segment.read(Lsn::new(start), &mut bytes[..wanted as usize])?;
         for offset in (0..count.min((end - start) as usize)).step_by(ALIGNMENT as usize).rev() {
@@ -151,7 +150,7 @@ fn last_record(
             let has_length = bytes.first_chunk() == Some(&(RECORD_LEN as u32 - 8).to_le_bytes());
             let at = Lsn::new(start + offset as u64);
             if has_length
-                && let Some(record) = CommitRecord::parse(core.codec, at, bytes)
+                && let Some(record) = CommitRecord::parse(core.files.codec, at, bytes)
                 && record.checkpoint < limit
             {
                 return Ok(Some((at, record)));
@@ -168,7 +167,7 @@ fn noted_begin(core: &Core, firsts: &[Lsn]) -> Result<Lsn> {
     let mut begin = Lsn::ZERO;
     for first in firsts {
         // The headers of segments that were made last may be torn.
-        if let Some(header) = segments::whole_header(core, *first)? {
+        if let Some(header) = core.files.whole_header(*first)? {
             begin = begin.max(Lsn::new(header.begin.get()));
         }
     }
@@ -177,7 +176,7 @@ fn noted_begin(core: &Core, firsts: &[Lsn]) -> Result<Lsn> {
 
 /// Drops segments that a trim was about to remove when the power went.
 fn without_trimmed(core: &Core, firsts: &[Lsn], begin: Lsn, access: Access) -> Result<Vec<Lsn>> {
-    let is_kept = |first: &Lsn| core.segment_end(*first) > begin;
+    let is_kept = |first: &Lsn| core.files.segment_end(*first) > begin;
     let (mut kept, gone): (Vec<Lsn>, Vec<Lsn>) = firsts.iter().partition(|first| is_kept(first));
     if kept.is_empty() {
         kept.extend(firsts.last());
@@ -185,8 +184,8 @@ fn without_trimmed(core: &Core, firsts: &[Lsn], begin: Lsn, access: Access) -> R
     }
     if access == Access::Change {
         for first in gone {
-            let path = path(&core.dir, first);
-            core.dir.unlink(&path).or_os("remove the trimmed segment", &path)?;
+            let path = path(&core.files.dir, first);
+            core.files.dir.unlink(&path).or_os("remove the trimmed segment", &path)?;
         }
     }
     Ok(kept)
@@ -201,7 +200,7 @@ fn start_of_scan(
     durable: Lsn,
     limit: Lsn,
 ) -> Result<Lsn> {
-    let mut first = core.segment_of(durable);
+    let mut first = core.files.segment_of(durable);
     if first == durable && first > begin {
         return Ok(durable);
     }
@@ -209,7 +208,7 @@ fn start_of_scan(
         if let Scan::Frame { .. } = frames::look_whole(core, window, first, limit)? {
             return Ok(first);
         }
-        first = Lsn::new(first.get() - core.capacity());
+        first = Lsn::new(first.get() - core.files.capacity());
     }
     behind_trimmed_batch(core, window, begin, limit)
 }
@@ -268,11 +267,11 @@ fn begins_beyond(core: &Core, oldest: Lsn, begin: Lsn, limit: Lsn) -> Error {
         "the log is said to begin at {begin}, but its segments end at {limit}; restore the files \
          that are missing"
     );
-    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, oldest)).at_lsn(begin)
+    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.files.dir, oldest)).at_lsn(begin)
 }
 
 fn damage(core: &Core, lsn: Lsn, durable: Lsn) -> Error {
-    let first = core.segment_of(lsn);
+    let first = core.files.segment_of(lsn);
     let offset = HEADER_LEN + (lsn.get() - first.get());
     let message = format!(
         "the record at position {lsn}, byte {offset} of the file, is damaged although everything \
@@ -280,5 +279,5 @@ fn damage(core: &Core, lsn: Lsn, durable: Lsn) -> Error {
          records were committed may be like this); `vellum repair` saves what is readable into a \
          new log"
     );
-    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.dir, first)).at_lsn(lsn)
+    Error::new(ErrorKind::Corrupt, message).at_path(&path(&core.files.dir, first)).at_lsn(lsn)
 }

@@ -30,7 +30,7 @@ impl Frames<'_> {
     /// The first position of the segments that may take so many bytes.
     fn first_by_bytes(self, limit: u64) -> Lsn {
         let tail = tail_word::tail(self.core.words()).get();
-        Lsn::new(tail.saturating_sub(limit).next_multiple_of(self.core.capacity()))
+        Lsn::new(tail.saturating_sub(limit).next_multiple_of(self.core.files.capacity()))
     }
 
     /// The first position of the segments that are not too old, up to `written`, the one that
@@ -38,10 +38,10 @@ impl Frames<'_> {
     fn first_by_age(self, age: Duration, written: Lsn) -> Result<Lsn> {
         self.note_time(written)?;
         let now = clock::seconds();
-        let mut first = self.core.segment_of(self.core.begin());
+        let mut first = self.core.files.segment_of(self.core.begin());
         let mut next = first;
         while next < written {
-            next = self.core.segment_end(next);
+            next = self.core.files.segment_end(next);
             // Where it is not noted, that of a later one is late enough.
             let noted = self.noted_time(next)?;
             let Some(time) = noted.filter(|time| clock::may_be_right(*time, now)) else { continue };
@@ -71,16 +71,16 @@ impl Frames<'_> {
     /// Where a record starts: at the start of the segment of `lsn`, or of one before it; `begin` if
     /// that comes first. A record that is longer than a segment goes with its last one.
     fn start_at_or_before(self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
-        let bare = Arc::new(bare_core(&self.core.dir, &self.core.geometry));
+        let bare = Arc::new(bare_core(&self.core.files.dir, &self.core.files.geometry));
         let mut window = Window::new(Arc::clone(&bare));
         let end = tail_word::published(self.core.words());
-        let mut lsn = self.core.segment_of(lsn);
+        let mut lsn = self.core.files.segment_of(lsn);
         while lsn > begin {
             let is_start = |found| matches!(found, Scan::Frame { .. });
             if lsn == end || is_start(frames::look(&bare, &mut window, lsn, end)?) {
                 return Ok(lsn);
             }
-            lsn = Lsn::new(lsn.get() - self.core.capacity());
+            lsn = Lsn::new(lsn.get() - self.core.files.capacity());
         }
         Ok(begin)
     }
@@ -94,11 +94,11 @@ impl FrameWriter<'_> {
         let by_bytes =
             policy.retain_bytes.map_or(Lsn::ZERO, |limit| Frames::of(core).first_by_bytes(limit));
         let by_age = match policy.retain_age {
-            Some(age) => Frames::of(core).first_by_age(age, core.segment_of(last))?,
+            Some(age) => Frames::of(core).first_by_age(age, core.files.segment_of(last))?,
             None => Lsn::ZERO,
         };
         let first = by_bytes.max(by_age).min(last);
-        if core.segment_of(first) <= core.begin() {
+        if core.files.segment_of(first) <= core.begin() {
             return Ok(0);
         }
         core.check_words()?;
@@ -120,11 +120,11 @@ impl FrameWriter<'_> {
 
     /// Counts removed segments, from `before` on, by the rule that each went by.
     fn count_removed(self, removed: u64, before: Lsn, by_bytes: Lsn) {
-        let first = self.writer.core.segment_of(before).get();
+        let first = self.writer.core.files.segment_of(before).get();
         for index in 0..removed {
-            let is_too_much = first + index * self.writer.core.capacity() < by_bytes.get();
+            let is_too_much = first + index * self.writer.core.files.capacity() < by_bytes.get();
             let rule = if is_too_much { RemovalRule::Bytes } else { RemovalRule::Age };
-            self.writer.core.words().removed.count(rule, self.writer.core.capacity());
+            self.writer.core.words().removed.count(rule, self.writer.core.files.capacity());
         }
     }
 }

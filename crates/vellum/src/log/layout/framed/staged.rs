@@ -29,7 +29,7 @@ const STEP: u64 = 256 << 10;
 
 /// Where the row of frames ends that the stage goes on with from `end` on: `end` where it has none.
 pub(crate) fn end_behind(core: &Core, evidence: Evidence<'_>, end: Lsn, limit: Lsn) -> Result<Lsn> {
-    let Geometry { fill, cut, .. } = core.geometry;
+    let Geometry { fill, cut, .. } = core.files.geometry;
     // A process that truncates has committed before; what is staged behind the cut is to be gone.
     if fill != Fill::Staged || cut != 0 {
         return Ok(end);
@@ -50,8 +50,8 @@ pub(crate) fn write_behind(core: &Core, begin: Lsn, end: Lsn) -> Result<()> {
     let mut window = Window::new(staged(core));
     let mut lsn = begin;
     while lsn < end {
-        let segment = core.open_unmapped(core.segment_of(lsn))?;
-        let segment_end = core.segment_end(lsn).min(end);
+        let segment = core.open_unmapped(core.files.segment_of(lsn))?;
+        let segment_end = core.files.segment_end(lsn).min(end);
         while lsn < segment_end {
             let wanted = STEP.min(segment_end.get() - lsn.get());
             segment.write(window.fetch(lsn, wanted, segment_end)?, segment.offset_of(lsn))?;
@@ -63,7 +63,7 @@ pub(crate) fn write_behind(core: &Core, begin: Lsn, end: Lsn) -> Result<()> {
 
 /// The same log, of which all is read from the stage.
 fn staged(core: &Core) -> Arc<Core> {
-    Arc::new(core_with(&core.dir, &core.geometry, Region::on_heap()))
+    Arc::new(core_with(&core.files.dir, &core.files.geometry, Region::on_heap()))
 }
 
 /// Up to where there are stages of this epoch, from `from` on.
@@ -71,9 +71,9 @@ fn end_of_stages(core: &Core, epoch: u64, from: Lsn, limit: Lsn) -> Result<Lsn> 
     let mut end = from;
     while end < limit
         && let Some(stage) = &core.commits.stage
-        && stage.is_of_epoch(epoch, core.segment_of(end))?
+        && stage.is_of_epoch(epoch, core.files.segment_of(end))?
     {
-        end = core.segment_end(end).min(limit);
+        end = core.files.segment_end(end).min(limit);
     }
     Ok(end)
 }

@@ -19,7 +19,7 @@ const PIECE: u64 = 256 << 10;
 /// `end` is published.
 pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result<Lsn> {
     let begin = core.begin();
-    let mut first = core.segment_of(Lsn::new(end.get() - 1));
+    let mut first = core.files.segment_of(Lsn::new(end.get() - 1));
     // What cannot be read is no start; a walk over it gets the error.
     if let Some(start) = readable(behind_record(core, window, first.max(begin), end))?.flatten() {
         return Ok(start);
@@ -28,8 +28,8 @@ pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result
     while first > begin {
         let found = is_start(core, window, first, end);
         let before = match &found {
-            Err(error) if core.is_told_missing(error) => core.before_missing(first),
-            _ => Lsn::new(first.get() - core.capacity()),
+            Err(error) if core.files.is_told_missing(error) => core.files.before_missing(first),
+            _ => Lsn::new(first.get() - core.files.capacity()),
         };
         if readable(found)? == Some(true) {
             break;
@@ -67,7 +67,7 @@ fn next_record_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Res
                 let bytes = &bytes[*offset..];
                 let has_length = u64::from(bytes[0]) == RECORD_LEN - 8 && bytes[1..4] == [0; 3];
                 has_length
-                    && CommitRecord::parse(core.codec, Lsn::new(at + *offset as u64), bytes)
+                    && CommitRecord::parse(core.files.codec, Lsn::new(at + *offset as u64), bytes)
                         .is_some()
             });
         if let Some(offset) = found {

@@ -13,7 +13,7 @@ impl Frames<'_> {
         let mut bytes = [0; TIME_OFFSET + size_of::<SegmentTime>()];
         let count = self.core.open_to_read(first)?.read_header(&mut bytes)?;
         let noted = bytes[..count].get(TIME_OFFSET..).unwrap_or_default();
-        Ok(SegmentTime::parse(noted, self.core.geometry.secret, first))
+        Ok(SegmentTime::parse(noted, self.core.files.geometry.secret, first))
     }
 
     /// Notes the time in the segment that records go to, if it has none, or one from before the
@@ -23,7 +23,7 @@ impl Frames<'_> {
         if noted.is_some_and(|time| time > now || clock::may_be_right(time, now)) {
             return Ok(());
         }
-        let time = SegmentTime::new(self.core.geometry.secret, written, now);
+        let time = SegmentTime::new(self.core.files.geometry.secret, written, now);
         self.core.open_unmapped(written)?.write(time.as_bytes(), TIME_OFFSET as u64)
     }
 }

@@ -31,14 +31,16 @@ use crate::{Compression, ErrorKind, Result, sys};
 impl TextLog<'_> {
     /// Removes what was left of a compression that was not finished, unless somebody is at it.
     pub(crate) fn remove_unfinished_compression(self) {
-        let unfinished = self.core.dir.join(UNFINISHED_COMPRESSED_NAME);
-        if !self.core.geometry.layout.names_have_times() || !self.core.dir.holds(&unfinished) {
+        let unfinished = self.core.files.dir.join(UNFINISHED_COMPRESSED_NAME);
+        if !self.core.files.geometry.layout.names_have_times()
+            || !self.core.files.dir.holds(&unfinished)
+        {
             return;
         }
-        let file = Brief::open(&self.core.dir, &self.core.dir.join(LOCK_NAME));
+        let file = Brief::open(&self.core.files.dir, &self.core.files.dir.join(LOCK_NAME));
         let is_mine = |file: &Brief| sys::lock::try_lock(file, COMPRESS_BYTE, Kind::Exclusive);
         if file.is_ok_and(|file| is_mine(&file) == Ok(true)) {
-            let _ = listing::remove(&self.core.dir, &unfinished);
+            let _ = listing::remove(&self.core.files.dir, &unfinished);
         }
     }
 }
@@ -52,13 +54,13 @@ impl TextWriter<'_> {
         if !compression.is_built() {
             return Ok(());
         }
-        let path = core.dir.join(LOCK_NAME);
-        let file = Brief::open(&core.dir, &path).or_os("open", &path)?;
+        let path = core.files.dir.join(LOCK_NAME);
+        let file = Brief::open(&core.files.dir, &path).or_os("open", &path)?;
         let locked = sys::lock::try_lock(&file, COMPRESS_BYTE, Kind::Exclusive);
         if !locked.or_os("lock", &path)? {
             return Ok(());
         }
-        let files = Listing::read(&core.dir)?.files;
+        let files = Listing::read(&core.files.dir)?.files;
         // What a cursor holds back is left as its reader knows it.
         let holding = CursorFile::of(core).holding_cursors()?;
         let end = tail_word::published(core.words()).min(CursorFile::of(core).held_from(holding)?);
@@ -66,7 +68,7 @@ impl TextWriter<'_> {
         let mut refused = Ok(());
         for file in &files[..closed] {
             let done = match file.is_compressed() {
-                true => file.remove_plain(&core.dir),
+                true => file.remove_plain(&core.files.dir),
                 false => self.compress(file, compression),
             };
             match done {
@@ -80,10 +82,10 @@ impl TextWriter<'_> {
 
     fn compress(self, plain: &SegmentFile, compression: Compression) -> Result<()> {
         let core = self.writer.core;
-        let unfinished = core.dir.join(UNFINISHED_COMPRESSED_NAME);
-        let source = core.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
-        let rights = core.ready.rights.within(&source).or_os("look at", &plain.path)?;
-        let target = rights.create(&core.dir, &unfinished, "create the compressed file")?;
+        let unfinished = core.files.dir.join(UNFINISHED_COMPRESSED_NAME);
+        let source = core.files.dir.open_shared(&plain.path).or_os("compress", &plain.path)?;
+        let rights = core.files.rights.within(&source).or_os("look at", &plain.path)?;
+        let target = rights.create(&core.files.dir, &unfinished, "create the compressed file")?;
         let named = packed::pack(File::from(source), &target, compression)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
             .or_os("compress", &plain.path)
@@ -91,11 +93,11 @@ impl TextWriter<'_> {
             .and_then(|()| self.name_compressed(plain, &unfinished, compression));
         if !matches!(named, Ok(true)) {
             // On a full disk above all nothing may stay that nobody needs.
-            let removed = listing::remove(&core.dir, &unfinished);
+            let removed = listing::remove(&core.files.dir, &unfinished);
             return named.map(drop).and(removed);
         }
-        poison::heed_sync(core, sync_names(&core.dir))?;
-        listing::remove(&core.dir, &plain.path)
+        poison::heed_sync(core, sync_names(&core.files.dir))?;
+        listing::remove(&core.files.dir, &plain.path)
     }
 
     fn sync_compressed(self, target: &OwnedFd, path: &Path) -> Result<()> {
@@ -113,12 +115,12 @@ impl TextWriter<'_> {
         let core = self.writer.core;
         // A process that removes files holds it too.
         let _held = self.writer.lock_prepare()?;
-        let is_there = core.dir.holds(&plain.path);
-        if !is_there || core.segment_end(plain.first) <= core.begin() {
+        let is_there = core.files.dir.holds(&plain.path);
+        if !is_there || core.files.segment_end(plain.first) <= core.begin() {
             return Ok(false);
         }
         let target = compressed_path(&plain.path, compression);
-        core.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
+        core.files.dir.rename(unfinished, &target).or_os("name the compressed file", &target)?;
         Ok(true)
     }
 }

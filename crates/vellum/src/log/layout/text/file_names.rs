@@ -30,7 +30,7 @@ impl TextLog<'_> {
     /// The time of the newest file before `first`, and the bytes of text in it and in those that it
     /// continues: as the directory tells.
     fn listed_newest(self, first: Lsn) -> Result<(u64, u64)> {
-        let mut listing = Listing::read(&self.core.dir)?;
+        let mut listing = Listing::read(&self.core.files.dir)?;
         let time = listing.newest_time().unwrap_or(0).max(self.core.words().files.names.time());
         listing.files.retain(|file| file.first < first);
         Ok((time, self.text_len_of(listing.newest_group())?))
@@ -41,9 +41,9 @@ impl TextLog<'_> {
         let tail = tail_word::tail(self.core.words());
         let mut sum = 0;
         for file in files {
-            sum += match self.core.segment_of(tail) == file.first {
+            sum += match self.core.files.segment_of(tail) == file.first {
                 true => tail.get() - file.first.get(),
-                false => file.text_len(&self.core.dir)?,
+                false => file.text_len(&self.core.files.dir)?,
             };
         }
         Ok(sum)
@@ -51,17 +51,20 @@ impl TextLog<'_> {
 
     /// Name of the newest file that is there: who stored a name may have died before a file got it.
     fn newest_name(self) -> Result<Option<PathBuf>> {
-        let told =
-            self.core.newest_path().map(|(_, path)| path).filter(|path| self.core.dir.holds(path));
+        let told = self
+            .core
+            .newest_path()
+            .map(|(_, path)| path)
+            .filter(|path| self.core.files.dir.holds(path));
         let newest = match told {
             Some(path) => Some(path),
-            None => Listing::read(&self.core.dir)?.files.pop().map(|file| file.path),
+            None => Listing::read(&self.core.files.dir)?.files.pop().map(|file| file.path),
         };
         Ok(newest.and_then(|path| path.file_name().map(PathBuf::from)))
     }
 
     fn links_to(self, link: &Path, name: &Path) -> bool {
-        self.core.dir.readlink(link).is_ok_and(|target| target == name)
+        self.core.files.dir.readlink(link).is_ok_and(|target| target == name)
     }
 }
 
@@ -79,7 +82,7 @@ impl TextSpace<'_> {
                 return Ok(named);
             }
             // For a record longer than a segment: what is there keeps its name.
-            let listing = Listing::read(&core.dir)?;
+            let listing = Listing::read(&core.files.dir)?;
             let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
             return Ok(Newest { first, is_continuation, ..named });
         }
@@ -144,15 +147,15 @@ impl TextSpace<'_> {
     ///
     /// A link that cannot be made, or of a filesystem without links, is not missed by the log.
     pub(crate) fn point_to_newest(self) {
-        if !self.prepare.writer.core.geometry.layout.rotates() {
+        if !self.prepare.writer.core.files.geometry.layout.rotates() {
             return;
         }
-        let link = self.prepare.writer.core.dir.join(CURRENT_NAME);
+        let link = self.prepare.writer.core.files.dir.join(CURRENT_NAME);
         let name = match TextLog::of(self.prepare.writer.core).newest_name() {
             Ok(Some(name)) => name,
             Ok(None) => {
-                if self.prepare.writer.core.dir.readlink(&link).is_ok() {
-                    let _ = self.prepare.writer.core.dir.unlink(&link);
+                if self.prepare.writer.core.files.dir.readlink(&link).is_ok() {
+                    let _ = self.prepare.writer.core.files.dir.unlink(&link);
                 }
                 return;
             }
@@ -161,10 +164,10 @@ impl TextSpace<'_> {
         if TextLog::of(self.prepare.writer.core).links_to(&link, &name) {
             return;
         }
-        let unfinished = self.prepare.writer.core.dir.join(UNFINISHED_CURRENT_NAME);
-        let _ = self.prepare.writer.core.dir.unlink(&unfinished);
-        if self.prepare.writer.core.dir.symlink(&name, &unfinished).is_ok() {
-            let _ = self.prepare.writer.core.dir.rename(&unfinished, &link);
+        let unfinished = self.prepare.writer.core.files.dir.join(UNFINISHED_CURRENT_NAME);
+        let _ = self.prepare.writer.core.files.dir.unlink(&unfinished);
+        if self.prepare.writer.core.files.dir.symlink(&name, &unfinished).is_ok() {
+            let _ = self.prepare.writer.core.files.dir.rename(&unfinished, &link);
         }
     }
 }
@@ -173,10 +176,10 @@ impl TextWriter<'_> {
     /// Puts the link right where somebody died before moving it, or removed it.
     pub(crate) fn check_link(self) {
         let log = TextLog::of(self.writer.core);
-        let link = self.writer.core.dir.join(CURRENT_NAME);
+        let link = self.writer.core.files.dir.join(CURRENT_NAME);
         let is_right = || matches!(log.newest_name(), Ok(Some(name)) if log.links_to(&link, &name));
         // A framed log has none, and is not listed for it.
-        if self.writer.core.geometry.layout.rotates()
+        if self.writer.core.files.geometry.layout.rotates()
             && !is_right()
             && let Ok(prepare) = self.writer.lock_prepare()
         {

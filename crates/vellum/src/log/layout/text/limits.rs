@@ -9,19 +9,19 @@ impl TextLog<'_> {
     /// been left.
     #[inline]
     pub(crate) fn limit_at(self, start: Lsn) -> u64 {
-        self.core.words().files.rule.room_at(start, self.core.capacity())
+        self.core.words().files.rule.room_at(start, self.core.files.capacity())
     }
 
     /// Bytes of the newest segment of a text log that records go to.
     #[inline]
     pub(crate) fn newest_room(self) -> u64 {
-        self.core.words().files.rule.room(self.core.capacity())
+        self.core.words().files.rule.room(self.core.files.capacity())
     }
 
     /// Up to where records go in the segment that is being written.
     pub(crate) fn newest_end(self) -> u64 {
         let tail = tail_word::tail(self.core.words());
-        self.core.segment_of(tail).get() + self.limit_at(tail)
+        self.core.files.segment_of(tail).get() + self.limit_at(tail)
     }
 
     /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file

@@ -28,7 +28,8 @@ pub(crate) fn of(core: &Core) -> Policy {
 
 /// The policy in the geometry file.
 fn stored(core: &Core) -> Policy {
-    let bytes = core.dir.read(&core.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
+    let bytes =
+        core.files.dir.read(&core.files.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
     bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
 }
 
@@ -39,15 +40,15 @@ pub(crate) fn check(core: &Core, update: &PolicyUpdate) -> Result<()> {
         return Ok(());
     }
     let message = "cannot change the policy of a log that is opened for reading only";
-    Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.dir))
+    Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.files.dir))
 }
 
 /// Writes the policy into the geometry file, durably.
 fn store(core: &Core, policy: &Policy) -> Result<()> {
-    let geometry = stored_geometry(&core.dir).unwrap_or(core.geometry);
+    let geometry = stored_geometry(&core.files.dir).unwrap_or(core.files.geometry);
     let bytes = [geometry.to_bytes(), policy.to_bytes()].concat();
-    let path = core.dir.join(GEOMETRY_NAME);
-    let fd = open_geometry(&core.dir)?;
+    let path = core.files.dir.join(GEOMETRY_NAME);
+    let fd = open_geometry(&core.files.dir)?;
     sys::file::write_all_at(&fd, &bytes, 0).or_os("store the policy in", &path)?;
     let synced = sys::sync::sync_data(&fd);
     poison::heed_sync(core, synced.or_unsynced("store the policy in", &path))
@@ -73,12 +74,12 @@ impl TextSpace<'_> {
     /// Takes the name of the newest segment from the directory.
     fn recall_name(self) -> Result<()> {
         let core = self.prepare.writer.core;
-        let listing = Listing::read(&core.dir)?;
+        let listing = Listing::read(&core.files.dir)?;
         let allocated = core.words().allocated_end();
         if let Some(file) = listing.files.last()
             && let Some(time) = file.time
             && !file.is_compressed()
-            && core.segment_end(file.first).get() == allocated
+            && core.files.segment_end(file.first).get() == allocated
         {
             let (before, is_continuation) =
                 (listing.newest_group().len() - 1, file.is_continuation);
@@ -95,7 +96,7 @@ pub(crate) fn join(writer: Writer<'_>, update: &PolicyUpdate) -> Result<()> {
     let words = writer.core.words();
     let followed = words.files.policy.load();
     let is_settled = followed.is_some_and(|policy| update.applied_to(policy) == policy);
-    let rotates = writer.core.geometry.layout.rotates();
+    let rotates = writer.core.files.geometry.layout.rotates();
     // Most framed logs have no policy, and need no lock to know that.
     let has_none = || !rotates && update.is_empty() && stored(writer.core) == Policy::default();
     if is_settled || followed.is_none() && has_none() {

@@ -17,7 +17,6 @@ use crate::log::read::files::open_file;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Loss, Positions, Recovered};
-use crate::log::state::segments::check_contiguous;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::segment::listing::Listing;
@@ -36,26 +35,26 @@ pub(crate) fn find_end(
     loss: Loss,
     access: Access,
 ) -> Result<Positions> {
-    check_contiguous(core, firsts)?;
+    core.files.check_contiguous(firsts)?;
     let begin = firsts[0];
     let mut newest = firsts[firsts.len() - 1];
     let mut mended = Mended { padded_bytes: 0, from: Lsn::MAX };
     let tail = end_of_text(core, firsts, loss, access, &mut mended)?.max(begin);
     if (loss, access) == (Loss::Power, Access::Change) {
-        let listing = Listing::read(&core.dir)?;
-        listing.files.iter().try_for_each(|file| file.remove_plain(&core.dir))?;
-        zero_tail::write(&core.dir, &core.geometry, tail, &mut false)?;
-        newest = list(&core.dir)?.last().copied().unwrap_or(newest);
+        let listing = Listing::read(&core.files.dir)?;
+        listing.files.iter().try_for_each(|file| file.remove_plain(&core.files.dir))?;
+        zero_tail::write(&core.files.dir, &core.files.geometry, tail, &mut false)?;
+        newest = list(&core.files.dir)?.last().copied().unwrap_or(newest);
     }
     // What is there after a power cut will be there after the next.
     let durable = if loss == Loss::Power { tail } else { begin };
-    let (allocated_end, checkpoint) = (core.segment_end(newest), Lsn::ZERO);
+    let (allocated_end, checkpoint) = (core.files.segment_end(newest), Lsn::ZERO);
     let Mended { padded_bytes, from } = mended;
     let recovered = Recovered { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
     let staged_from = tail;
     let positions =
         Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, recovered };
-    Ok(behind_missing(core, positions, &list(&core.dir)?))
+    Ok(behind_missing(core, positions, &list(&core.files.dir)?))
 }
 
 /// What was filled in, and from where on lines may not be what they were.
@@ -78,9 +77,9 @@ impl Mended {
 /// Where the line begins in which `end` lies, or that ends there. A line that fills a segment goes
 /// on in the next.
 fn start_of_line(core: &Core, mut end: Lsn) -> Result<Lsn> {
-    let listing = Listing::read(&core.dir)?;
+    let listing = Listing::read(&core.files.dir)?;
     loop {
-        let first = core.segment_of(Lsn::new(end.get() - 1));
+        let first = core.files.segment_of(Lsn::new(end.get() - 1));
         match listing.get(first) {
             None => return Ok(end),
             // Nothing tells without decompressing it.
@@ -117,22 +116,22 @@ fn last_newline(core: &Core, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
 /// Whether the file is gone that the next record would go to, or that it would have to leave.
 /// Nobody is attached.
 pub(crate) fn lacks_newest(core: &Core, listing: &Listing) -> bool {
-    let active = core.segment_of(tail_word::tail(core.words()));
+    let active = core.files.segment_of(tail_word::tail(core.words()));
     let is_made = core.words().allocated_end() > active.get();
-    core.geometry.layout.names_have_times() && is_made && listing.get(active).is_none()
+    core.files.geometry.layout.names_have_times() && is_made && listing.get(active).is_none()
 }
 
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not
 /// given twice.
 pub(crate) fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Positions {
-    let active = core.segment_of(positions.tail);
+    let active = core.files.segment_of(positions.tail);
     if positions.allocated_end <= active || firsts.contains(&active) {
         return positions;
     }
-    let tail = Lsn::new(positions.tail.get().next_multiple_of(core.capacity()));
+    let tail = Lsn::new(positions.tail.get().next_multiple_of(core.files.capacity()));
     match (firsts.iter().find(|first| **first >= tail), firsts.last()) {
         (Some(first), Some(last)) => {
-            Positions { tail: *first, allocated_end: core.segment_end(*last), ..positions }
+            Positions { tail: *first, allocated_end: core.files.segment_end(*last), ..positions }
         }
         _ => Positions { tail, allocated_end: tail, ..positions },
     }
@@ -153,13 +152,16 @@ fn end_of_text(
     let is_torn = (loss, access) == (Loss::Power, Access::Change);
     let mut newest_plain = None;
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
-    let mut listing = Arc::new(Listing::read(&core.dir)?);
+    let mut listing = Arc::new(Listing::read(&core.files.dir)?);
     for first in firsts {
-        let compressed =
-            listing.get(*first).map(|file| file.content_len(&core.dir)).transpose()?.flatten();
+        let compressed = listing
+            .get(*first)
+            .map(|file| file.content_len(&core.files.dir))
+            .transpose()?
+            .flatten();
         if compressed.is_some() {
             // Closed: whatever comes next goes behind it.
-            (tail, newest_plain) = (core.segment_end(*first), None);
+            (tail, newest_plain) = (core.files.segment_end(*first), None);
             continue;
         }
         let mut text_end = *first;
@@ -185,7 +187,7 @@ fn end_of_text(
             }
             (tail, newest_plain) = (text_end, Some(*first));
         }
-        if text_end < core.segment_end(*first) {
+        if text_end < core.files.segment_end(*first) {
             uncut.push((*first, text_end));
         }
     }
@@ -199,7 +201,9 @@ fn end_of_text(
 /// of files takes minutes.
 fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Result<Segment> {
     match listing.get(first) {
-        Some(file) => Segment::open_unmapped(&core.dir, file.path.clone(), &core.geometry, first),
+        Some(file) => {
+            Segment::open_unmapped(&core.files.dir, file.path.clone(), &core.files.geometry, first)
+        }
         None => core.open_unmapped(first),
     }
 }
@@ -230,30 +234,31 @@ fn end_line(
         return Ok(end);
     }
     mended.note(core, Range { start: end, len: 1 })?;
-    if end == core.segment_end(first) {
+    if end == core.files.segment_end(first) {
         make_missing(core, end)?;
     }
-    let segment = core.open_unmapped(core.segment_of(end))?;
+    let segment = core.open_unmapped(core.files.segment_of(end))?;
     segment.write(b"\n", segment.offset_of(end))?;
     Ok(Lsn::new(end.get() + 1))
 }
 
 /// Makes the file of the segment at `first`, behind all others, unless it is there.
 fn make_missing(core: &Core, first: Lsn) -> Result<()> {
-    let listing = Listing::read(&core.dir)?;
+    let listing = Listing::read(&core.files.dir)?;
     let Some(last) = listing.files.last().filter(|last| last.first < first) else { return Ok(()) };
     let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
-    let path = core.dir.join(text_file_name(time, first, true));
-    let rights = core.dir.stat(&last.path).and_then(|last| Rights::like(&last, &core.dir));
+    let path = core.files.dir.join(text_file_name(time, first, true));
+    let rights =
+        core.files.dir.stat(&last.path).and_then(|last| Rights::like(&last, &core.files.dir));
     let rights = rights.or_os("look at", &last.path)?;
-    rights.create(&core.dir, &path, "make the next segment").map(drop)
+    rights.create(&core.files.dir, &path, "make the next segment").map(drop)
 }
 
 /// The stretches without NULs of a text segment.
 pub(crate) fn text_runs(core: &Core, listing: &mut Arc<Listing>, first: Lsn) -> Result<Vec<Range>> {
     const STEP: usize = 1 << 20;
     let segment = open_file(core, listing, first)?;
-    let len = segment.data_len()?.min(core.capacity());
+    let len = segment.data_len()?.min(core.files.capacity());
     let mut runs: Vec<Range> = Vec::new();
     let mut bytes = vec![0; STEP.min(len as usize)];
     let mut offset = 0;

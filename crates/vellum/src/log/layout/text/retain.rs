@@ -65,7 +65,7 @@ impl TextWriter<'_> {
         core.check_words()?;
         // Another log may have taken the place.
         place::require(core)?;
-        let files = Listing::read(&core.dir)?.files;
+        let files = Listing::read(&core.files.dir)?.files;
         let left_over = Listing::count_before(&files, core.begin());
         let (files_left, excess) =
             (&files[left_over..], TextLog::of(core).excess(policy, &files[left_over..])?);
@@ -73,7 +73,7 @@ impl TextWriter<'_> {
         if gone > left_over {
             // Before the lock, which writers need.
             let holding = CursorFile::of(core).sync_holding_cursors()?;
-            let len = |file: &SegmentFile| file.text_len(&core.dir).unwrap_or(0);
+            let len = |file: &SegmentFile| file.text_len(&core.files.dir).unwrap_or(0);
             let lens: Vec<u64> = files_left[..excess.len()].iter().map(len).collect();
             let _held = self.writer.lock_prepare()?;
             let kept = CursorFile::of(core).held_from(holding)?;
@@ -89,7 +89,7 @@ impl TextWriter<'_> {
             }
         }
         // Those that stay `Stat::left_over` tells.
-        Ok(remove_all(&core.dir, &files[..gone]).0)
+        Ok(remove_all(&core.files.dir, &files[..gone]).0)
     }
 }
 

@@ -31,9 +31,9 @@ use crate::{Error, ErrorKind, Lsn, Result};
 impl TextLog<'_> {
     /// Has a text log go on in a new file at the next append.
     pub(crate) fn rotate(self) -> Result<()> {
-        if !self.core.geometry.layout.rotates() {
+        if !self.core.files.geometry.layout.rotates() {
             let message = "a framed log does not rotate; `trim` drops what is not needed any more";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.dir));
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&self.core.files.dir));
         }
         let writer = self.core.writer()?;
         let prepare = writer.lock_prepare()?;
@@ -50,7 +50,7 @@ impl TextLog<'_> {
         if edge != 0 || words.allocated_end() <= tail.get() {
             return edge;
         }
-        let edge = self.core.segment_of(tail).get()
+        let edge = self.core.files.segment_of(tail).get()
             + self.newest_room().saturating_sub(self.core.ready.window.most());
         words.files.rule.set_edge(edge);
         edge
@@ -82,7 +82,7 @@ impl TextSpace<'_> {
         let files = &core.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
         // At least something, because 0 stands for no limit.
-        let left = |limit: u64| limit.saturating_sub(before).max(1).min(core.capacity());
+        let left = |limit: u64| limit.saturating_sub(before).max(1).min(core.files.capacity());
         files.rule.set_limit(policy.rotate_bytes.map(left));
     }
 
@@ -106,12 +106,12 @@ impl TextSpace<'_> {
                 return Err(error);
             }
             words.count_segment();
-            let segment_end = core.segment_end(next.first);
+            let segment_end = core.files.segment_end(next.first);
             if segment_end >= end {
                 break;
             }
             // What does not fit goes on in the next.
-            let group_bytes = next.group_bytes.saturating_add(core.capacity());
+            let group_bytes = next.group_bytes.saturating_add(core.files.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }
         if left_over > next.first {
@@ -123,7 +123,7 @@ impl TextSpace<'_> {
         }
         self.set_limit(&words.files.policy.load().unwrap_or_default());
         let newest = next.first.get();
-        let next = newest + core.capacity();
+        let next = newest + core.files.capacity();
         let edge =
             newest + TextLog::of(core).newest_room().saturating_sub(core.ready.window.most());
         words.files.rule.set_edge(edge);
@@ -137,7 +137,7 @@ impl TextSpace<'_> {
     /// Removes the files behind the one at `first`, the newest first: somebody made them for a
     /// longer record and died, and they would get a second name later.
     fn remove_behind(self, first: Lsn) {
-        let dir = &self.prepare.writer.core.dir;
+        let dir = &self.prepare.writer.core.files.dir;
         let Ok(listing) = Listing::read(dir) else { return };
         let behind = listing.files.iter().rev().take_while(|file| file.first > first);
         behind.for_each(|file| _ = file.remove(dir));

@@ -19,7 +19,7 @@ impl Reader {
         }
         let (from, end) = (self.position, self.read_limit.end);
         let (core, reason) = (&self.core, error.to_string());
-        let gap = if core.geometry.layout.has_frames() {
+        let gap = if core.files.geometry.layout.has_frames() {
             let next = frames::find_next(core, from, end)?.unwrap_or(end);
             gap::gap_between(core, from, next, reason)
         } else {
@@ -33,7 +33,7 @@ impl Reader {
 
     pub(super) fn damage(&self, reason: &'static str) -> Error {
         let core = &self.core;
-        let first = core.segment_of(self.position);
+        let first = core.files.segment_of(self.position);
         let path = core.segment_path(first);
         let offset = crate::format::segment::HEADER_LEN + self.position.get() - first.get();
         let message = format!("{reason}: position {}, byte {offset} of the file", self.position);

@@ -18,7 +18,7 @@ impl Reader {
                         return Err(trimmed(&self.core, lsn, Lsn::new(begin)));
                     }
                     if self.skips_damage
-                        && lsn == self.core.segment_of(lsn)
+                        && lsn == self.core.files.segment_of(lsn)
                         && self.pass_nuls(len)?
                     {
                         continue;
@@ -28,8 +28,10 @@ impl Reader {
                 }
                 // The end of a segment that was cut: go on at the next.
                 Ok(None) => {
-                    let end = self.core.segment_end(lsn);
-                    if self.skips_damage && (self.is_in_line || lsn == self.core.segment_of(lsn)) {
+                    let end = self.core.files.segment_end(lsn);
+                    if self.skips_damage
+                        && (self.is_in_line || lsn == self.core.files.segment_of(lsn))
+                    {
                         self.gaps.extend(gap::gap_behind(&self.core, lsn, end));
                     }
                     self.position = end;
@@ -76,7 +78,7 @@ impl Reader {
     /// to be known of where the text ends: a system call for each line of a file that is closed.
     fn short_line(&mut self) -> Option<u64> {
         let (start, limit) = (self.position, self.read_limit.end);
-        let end = self.hole_behind(start).min(self.core.segment_end(start));
+        let end = self.hole_behind(start).min(self.core.files.segment_end(start));
         if let Some(offset) = memchr::memchr(b'\n', self.window.held(start, end)) {
             return Some(offset as u64 + 1);
         }
@@ -113,7 +115,7 @@ impl Reader {
                 continue;
             }
             // A full segment without a newline at its end: a line longer than a segment goes on.
-            let is_full = data_end.get().is_multiple_of(self.core.capacity());
+            let is_full = data_end.get().is_multiple_of(self.core.files.capacity());
             if !is_full || data_end >= limit {
                 return Ok(Some((len, data_end)));
             }
@@ -129,8 +131,8 @@ impl Reader {
     /// something begins that a dead writer had reserved.
     fn text_end(&mut self, lsn: Lsn) -> Result<Lsn> {
         let hole = self.hole_behind(lsn);
-        let first = self.core.segment_of(lsn);
-        if hole < self.core.segment_end(lsn) {
+        let first = self.core.files.segment_of(lsn);
+        if hole < self.core.files.segment_end(lsn) {
             return Ok(hole);
         }
         let end = first.get() + self.window.segment_data_len(first)?;

@@ -194,20 +194,22 @@ impl std::fmt::Debug for Reader {
 
 pub(crate) fn not_a_start(core: &Core, lsn: Lsn) -> Error {
     let message = format!("no whole record starts at position {lsn}; use one that was returned");
-    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(lsn)
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.files.dir).at_lsn(lsn)
 }
 
 pub(crate) fn beyond_the_end(core: &Core, position: Lsn, tail: Lsn) -> Error {
     let message = format!("position {position} is beyond the end of the log, {tail}");
-    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.files.dir).at_lsn(position)
 }
 
 pub(crate) fn truncated(core: &Core, position: Lsn, tail: Lsn) -> Error {
     let message = format!("position {position} has been truncated away; the log ends at {tail}");
-    Error::new(ErrorKind::OutOfRange, message).at_path(&core.dir).at_lsn(position)
+    Error::new(ErrorKind::OutOfRange, message).at_path(&core.files.dir).at_lsn(position)
 }
 
 fn trimmed(core: &Core, position: Lsn, begin: Lsn) -> Error {
     let message = format!("position {position} has been trimmed away; the log begins at {begin}");
-    Error::new(ErrorKind::Trimmed, message).at_path(&core.dir.join(CONTROL_NAME)).at_lsn(position)
+    Error::new(ErrorKind::Trimmed, message)
+        .at_path(&core.files.dir.join(CONTROL_NAME))
+        .at_lsn(position)
 }

@@ -55,7 +55,7 @@ impl Reader {
 
     #[inline]
     fn locate_slowly(&mut self) -> Result<Option<Place>> {
-        match self.core.geometry.layout {
+        match self.core.files.geometry.layout {
             Layout::Framed => self.next_frame(),
             Layout::Text => self.next_line(),
         }
@@ -66,8 +66,8 @@ impl Reader {
     #[inline(always)]
     fn next_in_row(&mut self) -> Option<Place> {
         let (core, lsn) = (&*self.core, self.position);
-        let payload_len = core.codec.payload_len(lsn, self.window.row(lsn)?)?;
-        let envelope_len = core.geometry.envelope_len();
+        let payload_len = core.files.codec.payload_len(lsn, self.window.row(lsn)?)?;
+        let envelope_len = core.files.geometry.envelope_len();
         let len = payload_len.checked_sub(envelope_len as u64)?;
         let next = Lsn::new(lsn.get() + frame_len(payload_len));
         (self.position, self.last_len) = (next, HEADER_LEN as u64 + payload_len);
@@ -76,7 +76,8 @@ impl Reader {
 
     /// Where the row of records ends that can be taken with no look at anything but their bytes.
     pub(super) fn row_end(&self) -> Lsn {
-        let is_plain = self.core.geometry.layout.has_frames() && self.read_limit.holes.is_empty();
+        let is_plain =
+            self.core.files.geometry.layout.has_frames() && self.read_limit.holes.is_empty();
         if is_plain { self.read_limit.end.min(self.stop) } else { Lsn::ZERO }
     }
 
@@ -96,7 +97,7 @@ impl Reader {
                 Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     self.window.set_row_end(self.row_end());
-                    let envelope_len = self.core.geometry.envelope_len();
+                    let envelope_len = self.core.files.geometry.envelope_len();
                     let header_len = HEADER_LEN + envelope_len;
                     let len = payload_len - envelope_len as u64;
                     return Ok(Some(Place { lsn, next, header_len, len }));

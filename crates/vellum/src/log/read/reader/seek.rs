@@ -30,7 +30,7 @@ impl Reader {
     /// For the one record at `lsn`, of files that the log keeps open. `None` where something is
     /// unusual. Whether a frame starts there is left to the one who reads it.
     pub(crate) fn of_one(core: Arc<Core>, lsn: Lsn, files: &KeptFiles) -> Option<Reader> {
-        let (epoch, layout) = (identity::live_epoch(&core), core.geometry.layout);
+        let (epoch, layout) = (identity::live_epoch(&core), core.files.geometry.layout);
         let mut reader = Reader::with(Window::of_kept(Arc::clone(&core), epoch), core, epoch);
         // Now, so that looking for the end later does not have the record read once more.
         reader.read_limit = ReadLimit::of(&reader.core);

@@ -18,7 +18,9 @@ impl Reader {
         let read_limit = ReadLimit::of(&self.core);
         self.core.check_region()?;
         match read_limit.hole_at(from) {
-            Some(hole) => Ok(!self.core.geometry.layout.has_frames() || hole.range.start == from),
+            Some(hole) => {
+                Ok(!self.core.files.geometry.layout.has_frames() || hole.range.start == from)
+            }
             None => starts_record_before(&self.core, &mut self.window, from, read_limit.end),
         }
     }
@@ -29,7 +31,7 @@ impl Reader {
 /// A text log has no marks between its bytes, so any position in it will do. A reader there starts
 /// at a line, though (`starts_line_before`).
 pub(crate) fn starts_record(core: &Core, window: &mut Window, lsn: Lsn) -> Result<bool> {
-    if !core.geometry.layout.has_frames() {
+    if !core.files.geometry.layout.has_frames() {
         return Ok(true);
     }
     starts_record_before(core, window, lsn, tail_word::published(core.words()))
@@ -45,7 +47,7 @@ fn starts_record_before(
     if lsn >= published {
         return Ok(true);
     }
-    if !core.geometry.layout.has_frames() {
+    if !core.files.geometry.layout.has_frames() {
         return Ok(starts_line(core, window, lsn, published));
     }
     if !lsn.get().is_multiple_of(ALIGNMENT) {
@@ -65,9 +67,9 @@ fn starts_line(core: &Core, window: &mut Window, lsn: Lsn, published: Lsn) -> bo
     if before < core.begin() || matches!(byte, b"\n" | b"\0" | b"") {
         return true;
     }
-    let first = core.segment_of(before);
+    let first = core.files.segment_of(before);
     let Ok(len) = window.segment_data_len(first) else { return true };
     let data_end = first.get() + len;
-    let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.capacity();
+    let is_in_text = lsn.get() < data_end || lsn.get() == data_end && len == core.files.capacity();
     !is_in_text
 }

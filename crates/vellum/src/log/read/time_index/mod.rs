@@ -45,7 +45,7 @@ pub(crate) fn nanos(time: SystemTime) -> u64 {
 pub(crate) fn reader_at(core: &Arc<Core>, time: u64) -> Result<Reader> {
     let start = positions(core, Some(time), None)?.start;
     let mut reader = Reader::new(Arc::clone(core), start)?;
-    if core.geometry.has_envelope {
+    if core.files.geometry.has_envelope {
         skip_before(&mut reader, time)?;
     }
     Ok(reader)
@@ -77,7 +77,7 @@ pub(crate) fn positions(
     if begin >= end {
         return Ok(begin..Lsn::MAX);
     }
-    let (start, end) = match core.geometry.has_envelope {
+    let (start, end) = match core.files.geometry.has_envelope {
         true => by_envelopes(core, end, since, until)?,
         false => by_files(core, end, since, until)?,
     };
@@ -94,7 +94,7 @@ fn by_envelopes(
 ) -> Result<(Lsn, Lsn)> {
     let mut window = Window::of_one(Arc::clone(core));
     let mut first_time = |index| first_time(core, &mut window, index, end);
-    let capacity = core.capacity();
+    let capacity = core.files.capacity();
     let (first, last) = (core.begin().get() / capacity, end.get().div_ceil(capacity));
     let start = match since.map(|since| since.saturating_sub(CLOCK_STEP_NANOS)) {
         Some(since) => bisect(first..last, |i| Ok(first_time(i)?.is_some_and(|t| t < since)))?.0,
@@ -124,8 +124,8 @@ fn bisect(range: Range<u64>, mut is_before: impl FnMut(u64) -> Result<bool>) -> 
 
 /// The time of the first record of a segment that starts with a frame; `None` where nothing tells.
 fn first_time(core: &Core, window: &mut Window, index: u64, end: Lsn) -> Result<Option<u64>> {
-    let mut lsn = Lsn::new(index * core.capacity());
-    let limit = core.segment_end(lsn).min(end);
+    let mut lsn = Lsn::new(index * core.files.capacity());
+    let limit = core.files.segment_end(lsn).min(end);
     while lsn < limit {
         let next = match frames::look(core, window, lsn, end) {
             Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, .. }) => {
@@ -151,7 +151,7 @@ fn by_files(
     since: Option<u64>,
     until: Option<u64>,
 ) -> Result<(Lsn, Lsn)> {
-    let are_named = core.geometry.layout.names_have_times();
+    let are_named = core.files.geometry.layout.names_have_times();
     let files = if are_named { named_times(core, end)? } else { noted_times(core, end)? };
     if files.is_empty() {
         return Err(timeless(core));
@@ -169,7 +169,7 @@ fn by_files(
         None => Lsn::MAX,
         Some((first, _)) if are_named => *first,
         // Its time was noted while it was written, and so may be later than its first records.
-        Some((first, _)) => core.segment_end(*first),
+        Some((first, _)) => core.files.segment_end(*first),
     };
     Ok((start, end))
 }
@@ -177,20 +177,20 @@ fn by_files(
 /// Segments in which a time is noted, oldest first: all records before one are older than that.
 fn noted_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
     let mut found = Vec::new();
-    let mut first = core.segment_of(core.begin());
+    let mut first = core.files.segment_of(core.begin());
     while first < end {
         match Frames::of(core).noted_time(first) {
             Ok(Some(seconds)) => found.push((first, seconds.saturating_mul(SECOND_NANOS))),
             Ok(None) => {}
-            Err(error) if core.is_told_missing(&error) => {
-                first = core.behind_missing(first, end);
+            Err(error) if core.files.is_told_missing(&error) => {
+                first = core.files.behind_missing(first, end);
                 continue;
             }
             // Gone or damaged: it tells nothing.
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {}
             Err(error) => return Err(error),
         }
-        first = core.segment_end(first);
+        first = core.files.segment_end(first);
     }
     Ok(found)
 }
@@ -198,8 +198,8 @@ fn noted_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
 /// Text files with their times, oldest first: of the first record of each, or of a later moment
 /// where a clock was set back.
 fn named_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
-    let begin = core.segment_of(core.begin());
-    let files = Listing::read(&core.dir)?.files.into_iter();
+    let begin = core.files.segment_of(core.begin());
+    let files = Listing::read(&core.files.dir)?.files.into_iter();
     let files = files.filter(|file| begin <= file.first && file.first < end);
     let time = |time: u64| time.saturating_mul(SECOND_NANOS);
     Ok(files.filter_map(|file| Some((file.first, time(file.time?)))).collect())
@@ -208,13 +208,14 @@ fn named_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
 /// Notes in the list of a framed log's files when the first record of each was appended, or a later
 /// moment; nothing where nothing tells.
 pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
-    let bare = Arc::new(bare_core(&core.dir, &core.geometry));
+    let bare = Arc::new(bare_core(&core.files.dir, &core.files.geometry));
     let mut window = Window::of_one(Arc::clone(&bare));
     let end = tail_word::published(core.words());
     for file in files {
-        file.time = match core.geometry.has_envelope {
+        file.time = match core.files.geometry.has_envelope {
             true => {
-                let time = first_time(&bare, &mut window, file.first.get() / core.capacity(), end)?;
+                let time =
+                    first_time(&bare, &mut window, file.first.get() / core.files.capacity(), end)?;
                 time.map(|nanos| nanos / SECOND_NANOS)
             }
             false => Frames::of(core).noted_time(file.first)?,
@@ -226,14 +227,16 @@ pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
 /// Whether it is known how old files are.
 pub(crate) fn knows_ages(core: &Core) -> bool {
     let notes_times = || policy::of(core).retain_age.is_some();
-    core.geometry.layout.names_have_times() || core.geometry.has_envelope || notes_times()
+    core.files.geometry.layout.names_have_times()
+        || core.files.geometry.has_envelope
+        || notes_times()
 }
 
 fn timeless(core: &Core) -> Error {
     let message = "nothing in the log tells when its records were appended: a framed log tells it \
                    if it was created with envelopes, or removes records by their age; a text log \
                    by the names of its files, which earlier versions did not give them";
-    Error::new(ErrorKind::Unsupported, message).at_path(&core.dir)
+    Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

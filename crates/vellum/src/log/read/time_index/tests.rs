@@ -155,7 +155,7 @@ fn a_segment_that_is_gone_tells_no_time_and_hides_none() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(&dir, &small());
     let lsns: Vec<Lsn> = (0..64).map(|i| append_at(&log, 1_000 * i * SECOND, 3000)).collect();
-    let middle = log.core.segment_path(log.core.segment_of(lsns[32]));
+    let middle = log.core.segment_path(log.core.files.segment_of(lsns[32]));
     std::fs::remove_file(middle).unwrap();
     for index in [3, 31, 33, 60] {
         let time = 1_000 * index as u64 * SECOND;
