@@ -63,3 +63,20 @@ impl From<Lsn> for u64 {
         lsn.0
     }
 }
+
+/// A range of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: Lsn,
+    pub(crate) len: u64,
+}
+
+impl Range {
+    pub(crate) fn end(self) -> Lsn {
+        Lsn::new(self.start.get() + self.len)
+    }
+
+    pub(crate) fn holds(self, lsn: Lsn) -> bool {
+        self.start <= lsn && lsn < self.end()
+    }
+}

@@ -32,10 +32,11 @@ use self::explore::{Deaths, Extent, explore};
 use super::model_atomics::{self, Fate};
 use super::participants::{self, CachedLiveness, Liveness, Owner};
 use super::primitive::{self, AtomicU64, Ordering};
-use super::tail_word::{self, Grant, Range, Rivals, TailWord};
+use super::tail_word::{self, Grant, Rivals, TailWord};
 use super::words::{SLOT_COUNT, Words};
 use super::{event_count, lock};
 use crate::Lsn;
+use crate::lsn::Range;
 
 /// Bytes of the file.
 const FILE_LEN: usize = 16;

@@ -24,6 +24,7 @@ use super::notice::Holding;
 use super::primitive::{self, HintU64, Ordering};
 use super::words::{SLOT_COUNT, SlotWords, Words};
 use crate::Lsn;
+use crate::lsn::Range;
 
 /// Bits of the tail word that name the slot of the last winner.
 pub(crate) const SLOT_BITS: u32 = 10;
@@ -57,23 +58,6 @@ impl TailWord {
 
     pub(crate) fn to_word(self) -> u64 {
         self.0
-    }
-}
-
-/// A range of the log that belongs to the writer whose slot holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) start: Lsn,
-    pub(crate) len: u64,
-}
-
-impl Range {
-    pub(crate) fn end(self) -> Lsn {
-        Lsn::new(self.start.get() + self.len)
-    }
-
-    pub(crate) fn holds(self, lsn: Lsn) -> bool {
-        self.start <= lsn && lsn < self.end()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::log::append::Appender;
 use crate::log::layout::limits;
 use crate::log::state::attachment::{Attachment, LocalSlot, OpenSegments};
+use crate::lsn::Range;
 use crate::segment::file::Segment;
-use crate::shared::tail_word::Range;
 use crate::{Lsn, Result};
 
 /// Text segments that a process keeps open, beside those that its appends are busy with: the

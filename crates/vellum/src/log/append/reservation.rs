@@ -12,9 +12,9 @@ use crate::log::state::attachment::LocalSlot;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::log::state::{busy, place, poison};
+use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
 use crate::shared::exclusive::Taken;
-use crate::shared::tail_word::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Space at the tail that belongs to the caller until it is published or abandoned.

@@ -28,7 +28,8 @@ use crate::log::layout::{self, limits};
 use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::poison;
-use crate::shared::tail_word::{self, Grant, Range, Refused};
+use crate::lsn::Range;
+use crate::shared::tail_word::{self, Grant, Refused};
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Segments that trimmed ones are turned into ahead of the one being written.

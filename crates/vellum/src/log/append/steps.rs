@@ -15,8 +15,9 @@ use crate::log::layout::{self, limits};
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::{busy, place, poison, wakeup};
+use crate::lsn::Range;
 use crate::shared::event_count;
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 use crate::sys::guard;
 use crate::{Error, ErrorKind, Lsn, OnFull, Result};
 

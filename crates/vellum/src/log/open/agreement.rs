@@ -21,10 +21,11 @@ use crate::log::read::files::open_file;
 use crate::log::read::window::Window;
 use crate::log::repair::pad;
 use crate::log::state::core::{Core, bare_core};
+use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 use crate::shared::words::Words;
 use crate::{ErrorKind, Layout, Lsn, Result};
 

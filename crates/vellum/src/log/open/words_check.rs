@@ -27,11 +27,12 @@ use crate::log::open::agreement::{self, Cache};
 use crate::log::read::files::open_file;
 use crate::log::ready::stage;
 use crate::log::state::core::Core;
+use crate::lsn::Range;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 use crate::sys::checksum;
 use crate::{ErrorKind, Lsn, Result};
 

@@ -15,11 +15,12 @@ use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::writer::Writer;
 use crate::log::state::{wait, wakeup};
+use crate::lsn::Range;
 use crate::segment::file::Segment;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, CachedLiveness, Owner};
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Lsn, Result, sys};
 
 /// Markers are written this much at a time: whole lines of them.

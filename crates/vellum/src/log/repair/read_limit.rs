@@ -11,9 +11,10 @@
 use crate::Lsn;
 use crate::log::repair::pad;
 use crate::log::state::core::Core;
+use crate::lsn::Range;
 use crate::shared::commit;
 use crate::shared::participants::{self, Owner, Standing};
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 
 /// What a reader sees of a log at one moment.
 #[derive(Clone, Debug, Default)]

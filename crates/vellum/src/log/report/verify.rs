@@ -11,8 +11,8 @@ use crate::log::read::reader::Reader;
 use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
+use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
-use crate::shared::tail_word::Range;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
 /// What [`Log::verify`](crate::Log::verify) found.

@@ -12,13 +12,14 @@ use rustix::fs::OFlags;
 use crate::Lsn;
 use crate::log::state::core::{Core, Participation};
 use crate::log::state::names::LOCK_NAME;
+use crate::lsn::Range;
 use crate::options::choice::named;
 use crate::shared::commit;
 use crate::shared::lock::Watched;
 use crate::shared::participants::{
     self, COMPRESS_BYTE, CURSORS_BYTE, GATE_BYTE, Liveness, Owner, Standing,
 };
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 use crate::sys::process::{Incarnation, Life};
 use crate::sys::{clock, lock};
 

@@ -2,7 +2,7 @@
 
 use crate::format::control::Geometry;
 use crate::format::identity::{CutCheckpoint, Identity};
-use crate::shared::tail_word::Range;
+use crate::lsn::Range;
 use crate::shared::words::Words;
 use crate::{Fill, Lsn};
 

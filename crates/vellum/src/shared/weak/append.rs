@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::{BEGIN, FILE_LEN, Place, explore, index, indices, join, make_log, start};
 use crate::Lsn;
+use crate::lsn::Range;
 use crate::shared::primitive::Ordering;
-use crate::shared::tail_word::{self, Grant, Range, Rivals, TailWord};
+use crate::shared::tail_word::{self, Grant, Rivals, TailWord};
 use crate::shared::words::Words;
 
 /// The words, the file, and what only the model knows.

@@ -37,10 +37,11 @@ use loom::thread::{self, JoinHandle};
 
 use super::participants::{Liveness, Owner};
 use super::primitive::{AtomicU32, Ordering};
-use super::tail_word::{Range, TailWord};
+use super::tail_word::TailWord;
 use super::weak_atomics::{self, Fate};
 use super::words::{EventCountWords, SlotWords, WatchedLockWords, Words};
 use crate::Lsn;
+use crate::lsn::Range;
 
 /// Bytes of the file.
 const FILE_LEN: usize = 8;

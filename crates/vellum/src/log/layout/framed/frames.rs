@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
 use crate::log::read::window::Window;
 use crate::log::state::core::Core;
+use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
-use crate::shared::tail_word::Range;
 use crate::{ErrorKind, Lsn, Result};
 
 /// What stands at a position.

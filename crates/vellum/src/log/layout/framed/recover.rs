@@ -26,7 +26,7 @@ use crate::log::read::window::Window;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions, Recovered};
-use crate::shared::tail_word::Range;
+use crate::lsn::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Bytes of a segment read at a time in search of commit records.

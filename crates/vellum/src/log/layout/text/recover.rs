@@ -17,11 +17,12 @@ use crate::log::read::files::open_file;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Loss, Positions, Recovered};
+use crate::lsn::Range;
 use crate::segment::file::Segment;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
-use crate::shared::tail_word::{self, Range};
+use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 
