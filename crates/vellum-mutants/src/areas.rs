@@ -62,7 +62,7 @@ const AREAS: &[Area] = &[
             "log/open/zero_tail.rs",
             "log/open/words_check.rs",
             "log/layout/framed/recover.rs",
-            "log/layout/framed/frames.rs",
+            "files/frames.rs",
             "log/layout/text/recover.rs",
         ],
         tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],

@@ -3,7 +3,12 @@
 //! This room, `format` and `segment` are below the wall. Their code knows no shared word and no
 //! lock between processes: it cannot name one. What it must know of a running log is an argument.
 
+pub(crate) mod frames;
+pub(crate) mod open_files;
 pub(crate) mod segments;
+pub(crate) mod starts;
+pub(crate) mod view;
+pub(crate) mod window;
 
 use crate::Lsn;
 use crate::format::control::Geometry;
@@ -33,6 +38,11 @@ impl Files {
             rights,
             last_listing: LastListing::default(),
         }
+    }
+
+    /// The same files, for another reader.
+    pub(crate) fn again(&self) -> Files {
+        Files::new(&self.dir, &self.geometry, self.rights)
     }
 
     pub(crate) fn capacity(&self) -> u64 {

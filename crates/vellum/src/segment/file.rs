@@ -16,7 +16,7 @@ use crate::format::control::Geometry;
 use crate::format::segment::path;
 use crate::segment::mapped_end::MappedEnd;
 use crate::segment::packed;
-use crate::segment::stage::Stage;
+use crate::segment::stage::{self, Stage};
 use crate::segment::target::Target;
 use crate::sys::cache::Uncached;
 use crate::sys::filesystem::Filesystem;
@@ -87,7 +87,7 @@ impl Segment {
         first: Lsn,
         used: &mut Vec<UsedStage>,
     ) -> Result<Segment> {
-        let fd = stage.open(first, OFlags::RDWR)?;
+        let fd = stage::open(dir, first, OFlags::RDWR)?;
         let len = (geometry.layout.file_header_len() + geometry.segment_capacity) as usize;
         let map = match UsedStage::take_map_of(used, &fd) {
             None if stage.is_mapped => map_or_write(fd.as_fd(), len),
@@ -355,13 +355,9 @@ impl ReadSegment {
     }
 
     /// Opens the stage of the segment at `first`.
-    pub(crate) fn open_staged(
-        stage: &Stage,
-        geometry: &Geometry,
-        first: Lsn,
-    ) -> Result<ReadSegment> {
-        let fd = stage.open(first, OFlags::RDONLY)?;
-        let (header_len, path) = (geometry.layout.file_header_len(), stage.path(first));
+    pub(crate) fn open_staged(dir: &Dir, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
+        let fd = stage::open(dir, first, OFlags::RDONLY)?;
+        let (header_len, path) = (geometry.layout.file_header_len(), stage::path(dir, first));
         Ok(ReadSegment::new(first, path, fd, header_len, true))
     }
 

@@ -74,7 +74,7 @@ impl Stage {
 
     /// The stage of the segment at `first`.
     pub(crate) fn path(&self, first: Lsn) -> PathBuf {
-        self.dir.join(format!("{:016x}{STAGE_SUFFIX}", first.get()))
+        path(&self.dir, first)
     }
 
     /// Makes a file of the stage, replacing what a dead preparer left.
@@ -117,41 +117,9 @@ impl Stage {
         sys::file::write_all_at(fd, header.as_bytes(), 0)
     }
 
-    /// Opens the stage of the segment at `first`.
-    pub(crate) fn open(&self, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
-        let path = self.path(first);
-        self.dir.open_file(&path, flags).map_err(|errno| match errno {
-            Errno::NOENT => {
-                let message = "the stage of a segment, with records that are not committed yet, is \
-                               missing; let the processes that use the log commit and close it";
-                Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(first)
-            }
-            errno => Error::os(errno, "open the stage", &path),
-        })
-    }
-
     /// Whether the stage of the segment at `first` is there, and the one with identity `id`.
     pub(crate) fn is_there(&self, id: u64, first: Lsn) -> Result<bool> {
-        Ok(self.header(first)?.is_some_and(|header| header.is_called(id, first)))
-    }
-
-    /// Whether the stage of the segment at `first` is there, and was made in `epoch`.
-    pub(crate) fn is_of_epoch(&self, epoch: u64, first: Lsn) -> Result<bool> {
-        Ok(self.header(first)?.is_some_and(|header| header.is_of_epoch(epoch, first)))
-    }
-
-    fn header(&self, first: Lsn) -> Result<Option<StageHeader>> {
-        let path = self.path(first);
-        let read = || -> io::Result<Option<StageHeader>> {
-            let fd = match self.dir.open_file(&path, OFlags::RDONLY) {
-                Err(Errno::NOENT) => return Ok(None),
-                answer => answer?,
-            };
-            let mut bytes = [0; size_of::<StageHeader>()];
-            let count = sys::file::read_up_to_at(&fd, &mut bytes, 0)?;
-            Ok(StageHeader::read_from_bytes(&bytes[..count]).ok())
-        };
-        read().or_os("look at the stage", &path)
+        Ok(header(&self.dir, first)?.is_some_and(|header| header.is_called(id, first)))
     }
 
     /// Drops the stage of the segment at `first`, of which everything is durable, or keeps it as
@@ -183,6 +151,43 @@ impl Stage {
         }
         let _ = self.dir.unlink(path);
     }
+}
+
+/// The path of the stage of the segment at `first`.
+pub(crate) fn path(dir: &Dir, first: Lsn) -> PathBuf {
+    dir.join(format!("{:016x}{STAGE_SUFFIX}", first.get()))
+}
+
+/// Opens the stage of the segment at `first`.
+pub(crate) fn open(dir: &Dir, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
+    let path = path(dir, first);
+    dir.open_file(&path, flags).map_err(|errno| match errno {
+        Errno::NOENT => {
+            let message = "the stage of a segment, with records that are not committed yet, is \
+                           missing; let the processes that use the log commit and close it";
+            Error::new(ErrorKind::Corrupt, message).at_path(&path).at_lsn(first)
+        }
+        errno => Error::os(errno, "open the stage", &path),
+    })
+}
+
+/// Whether the stage of the segment at `first` is there, and was made in `epoch`.
+pub(crate) fn is_of_epoch(dir: &Dir, epoch: u64, first: Lsn) -> Result<bool> {
+    Ok(header(dir, first)?.is_some_and(|header| header.is_of_epoch(epoch, first)))
+}
+
+fn header(dir: &Dir, first: Lsn) -> Result<Option<StageHeader>> {
+    let path = path(dir, first);
+    let read = || -> io::Result<Option<StageHeader>> {
+        let fd = match dir.open_file(&path, OFlags::RDONLY) {
+            Err(Errno::NOENT) => return Ok(None),
+            answer => answer?,
+        };
+        let mut bytes = [0; size_of::<StageHeader>()];
+        let count = sys::file::read_up_to_at(&fd, &mut bytes, 0)?;
+        Ok(StageHeader::read_from_bytes(&bytes[..count]).ok())
+    };
+    read().or_os("look at the stage", &path)
 }
 
 /// Whether a file was made so short a while ago that the kernel has not begun to write it to the

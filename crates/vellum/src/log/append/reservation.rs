@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::files::Files;
 use crate::format::frame::Check;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
@@ -198,8 +199,9 @@ impl<'a> Reservation<'a> {
         while lsn < end {
             let first = self.writer.core.files.segment_of(lsn);
             let segment = match &self.writer.core.commits.stage {
-                Some(stage) => {
-                    ReadSegment::open_staged(stage, &self.writer.core.files.geometry, first)?
+                Some(_) => {
+                    let Files { dir, geometry, .. } = &self.writer.core.files;
+                    ReadSegment::open_staged(dir, geometry, first)?
                 }
                 None => self.writer.core.open_to_read(first)?,
             };

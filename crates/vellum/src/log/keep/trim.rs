@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use crate::files::window::Window;
 use crate::log::commit::{Commit, Leader};
 use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
-use crate::log::read::window::Window;
 use crate::log::state::core::Core;
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Lsn, Result};

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use crate::files::window::Window;
 use crate::format::control::Geometry;
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::{CursorFile, CursorWriter};
@@ -22,7 +23,6 @@ use crate::log::layout::text::TextSpace;
 use crate::log::open::zero_tail;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
-use crate::log::read::window::Window;
 use crate::log::ready::stage;
 use crate::log::repair::presence::Presence;
 use crate::log::state::control::{overwrite_geometry, stored_geometry};

@@ -14,11 +14,11 @@
 
 use std::sync::Arc;
 
+use crate::files::frames::{self, Scan, end_of_reserved};
+use crate::files::open_files::open_file;
+use crate::files::window::Window;
 use crate::format::segment::path;
-use crate::log::layout::framed::frames::{self, Scan, end_of_reserved};
 use crate::log::layout::framed::recover;
-use crate::log::read::files::open_file;
-use crate::log::read::window::Window;
 use crate::log::repair::pad;
 use crate::log::state::core::{Core, bare_core};
 use crate::lsn::Range;
@@ -67,7 +67,7 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Res
 /// right.
 fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let mut window = Window::new(Arc::clone(core));
-    match frames::look_whole(core, &mut window, lsn, limit) {
+    match frames::look_whole(&core.files, &mut window, lsn, limit) {
         Ok(found) => Ok(matches!(found, Scan::Frame { .. })),
         Err(error) if error.kind() == ErrorKind::Io => Err(error),
         Err(_) => Ok(false),
@@ -179,7 +179,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
         true => recover::behind_trimmed_batch(core, &mut window, base, tail)?,
         false => base,
     };
-    Ok(frames::end_of_row(core, &mut window, from, tail, reserved)? == tail)
+    Ok(frames::end_of_row(&core.files, &mut window, from, tail, reserved)? == tail)
 }
 
 /// Whether the files are there of all segments from `base` on that were made.
@@ -198,7 +198,7 @@ fn has_segments(core: &Core, listing: &Listing, base: Lsn) -> Result<bool> {
 /// is none.
 fn is_filled(core: &Arc<Core>, range: Range) -> Result<bool> {
     let mut window = Window::new(Arc::clone(core));
-    match frames::end_of_row(core, &mut window, range.start, range.end(), &[]) {
+    match frames::end_of_row(&core.files, &mut window, range.start, range.end(), &[]) {
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(false),
         end => Ok(end? == range.end()),
     }

@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use rustix::{fs, io};
 
+use crate::files::open_files::open_file;
 use crate::format::control::Geometry;
 use crate::identity::RecoveryReason;
 use crate::log::open::agreement::{self, Cache};
-use crate::log::read::files::open_file;
 use crate::log::ready::stage;
 use crate::log::state::core::Core;
 use crate::lsn::Range;

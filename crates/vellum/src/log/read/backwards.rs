@@ -1,18 +1,18 @@
 //! Records from the newest back to the oldest.
 //!
 //! Neither frames nor lines have pointers back. So this looks for a place where a record starts
-//! (`framed::starts`; in a text log, behind a newline), walks forward from there, and hands out
+//! (`files::starts`; in a text log, behind a newline), walks forward from there, and hands out
 //! backwards what it passed. It remembers one position for each 64 KiB that it walked over, and
 //! those of the records in 64 KiB: so its memory is bounded, and it reads what it returns three
 //! times at most.
 
 use std::sync::Arc;
 
-use crate::log::layout::framed::starts;
+use crate::files::window::Window;
+use crate::log::layout::framed::Frames;
 use crate::log::read::gap::Gap;
 use crate::log::read::reader::Reader;
 use crate::log::read::record::OwnedRecord;
-use crate::log::read::window::Window;
 use crate::log::state::core::Core;
 use crate::{ErrorKind, Lsn, Result};
 
@@ -97,7 +97,7 @@ impl Backwards {
     /// Finds a start before `end`, and marks pieces from there on.
     fn mark(&mut self) -> Result<()> {
         let start = match self.core.files.geometry.layout.has_frames() {
-            true => starts::start_before(&self.core, &mut self.window, self.end)?,
+            true => Frames::of(&self.core).start_before(&mut self.window, self.end)?,
             false => self.line_before(self.end)?,
         };
         self.marks.push(start);

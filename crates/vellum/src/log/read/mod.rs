@@ -1,7 +1,6 @@
 //! Reading: in order, backwards, from a time, and following the writers.
 
 pub(crate) mod backwards;
-pub(crate) mod files;
 pub(crate) mod follow;
 pub(crate) mod gap;
 pub(crate) mod pollable;
@@ -10,4 +9,3 @@ pub(crate) mod record;
 pub(crate) mod records;
 pub(crate) mod stored;
 pub(crate) mod time_index;
-pub(crate) mod window;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::files::frames::{self, Scan};
+use crate::files::window::Window;
 use crate::format::frame::Kind;
 use crate::format::identity::Meaning;
-use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::reader::{Reader, not_a_start, truncated};
-use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
@@ -78,7 +78,7 @@ impl Reader {
 
 /// Whether a frame starts at `lsn` in which the caller's bytes are.
 fn starts_payload(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<bool> {
-    let found = frames::look(core, window, lsn, limit)?;
+    let found = frames::look(&core.files, window, lsn, limit)?;
     let is_skipped = matches!(found, Scan::Frame { kind: Kind::Pad | Kind::CommitRecord, .. });
     Ok(!is_skipped)
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
+use crate::files::frames::{self, Scan};
+use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::cursor;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind};
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::framed::recover::behind_trimmed_batch;
-use crate::log::read::window::Window;
 use crate::log::report::verify::{RepairReport, damage};
 use crate::log::ship::restore::Restorer;
 use crate::log::ship::restored::RestoreOptions;
@@ -76,14 +76,14 @@ fn begin(source: &Arc<Core>, firsts: &[Lsn]) -> Result<Option<Lsn>> {
 
 fn has_frame(source: &Arc<Core>, first: Lsn) -> bool {
     let end = source.files.segment_end(first);
-    let found = frames::look(source, &mut Window::new(Arc::clone(source)), first, end);
+    let found = frames::look(&source.files, &mut Window::new(Arc::clone(source)), first, end);
     matches!(found, Ok(Scan::Frame { .. }))
         || matches!(frames::find_next(source, first, end), Ok(Some(_)))
 }
 
 /// Bytes of the record of a batch that is at `lsn`, without what follows it, if one is there.
 fn member_len(source: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Option<u64> {
-    match frames::look(source, window, lsn, limit) {
+    match frames::look(&source.files, window, lsn, limit) {
         Ok(Scan::Frame { kind: Kind::Member, payload_len, .. }) => {
             Some(HEADER_LEN as u64 + payload_len)
         }
@@ -184,7 +184,7 @@ impl Saver {
         let end = source.files.segment_end(first);
         let mut lsn = from.max(first);
         while lsn < end {
-            let found = frames::look_whole(&source, window, lsn, limit);
+            let found = frames::look_whole(&source.files, window, lsn, limit);
             if let Ok(Scan::Frame { kind, next, .. }) = found {
                 self.take(window, lsn, kind, next)?;
                 lsn = next;
@@ -219,7 +219,7 @@ impl Saver {
     /// one may be trimmed.
     fn take_members(&mut self, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<()> {
         let source = Arc::clone(&self.source);
-        let (mut at, end) = match frames::look(&source, window, lsn, limit) {
+        let (mut at, end) = match frames::look(&source.files, window, lsn, limit) {
             Ok(Scan::Frame { kind: Kind::Batch, payload_len, next }) => {
                 (next, Lsn::new(next.get() + payload_len).min(limit))
             }
@@ -302,7 +302,7 @@ impl Saver {
         let envelope = self.source.files.geometry.envelope_len() as u64;
         while lsn < end
             && let Ok(Scan::Frame { kind, payload_len, next }) =
-                frames::look(&self.source, window, lsn, end)
+                frames::look(&self.source.files, window, lsn, end)
         {
             if matches!(kind, Kind::Record | Kind::Member) {
                 self.report.records += 1;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::files::open_files::open_file;
 use crate::log::layout::text::recover::text_runs;
 use crate::log::open::parts::open_directory;
-use crate::log::read::files::open_file;
 use crate::log::report::copy_frames;
 use crate::log::report::verify::{RepairReport, damage};
 use crate::log::state::control::any_geometry;
@@ -91,7 +91,7 @@ impl Saver {
             runs => runs?,
         };
         for run in runs {
-            let segment = open_file(core, &mut self.listing, first)?;
+            let segment = open_file(&**core, &mut self.listing, first)?;
             let mut text = vec![0; run.len as usize];
             let count = segment.read(run.start, &mut text)?;
             for line in text[..count].split_inclusive(|byte| *byte == b'\n') {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::files::frames::{self, Scan};
+use crate::files::open_files;
+use crate::files::window::Window;
 use crate::format::frame::Kind;
 use crate::format::segment::SegmentHeader;
-use crate::log::layout::framed::frames::{self, Scan};
-use crate::log::read::files;
 use crate::log::read::reader::Reader;
-use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::lsn::Range;
@@ -90,14 +90,14 @@ fn check_segments(core: &Core, report: &mut VerifyReport) -> Result<()> {
     let mut listing = Arc::default();
     let mut first = core.files.segment_of(report.begin);
     while first < report.end {
-        let segment = files::open_file(core, &mut listing, first);
+        let segment = open_files::open_file(core, &mut listing, first);
         let next = match core.files.is_missing(&segment) {
             true => core.files.behind_missing(first, report.end),
             false => core.files.segment_end(first),
         };
         match segment {
             Ok(mut segment) => {
-                files::leave_no_trace(core, &mut segment);
+                open_files::leave_no_trace(core, &mut segment);
                 if let Some(reason) = header_fault(core, &segment)? {
                     report.damage.push(damage(core, first, first, reason).at_byte(0));
                 }
@@ -140,7 +140,7 @@ fn walk_frames(core: &Arc<Core>, read_limit: &ReadLimit, report: &mut VerifyRepo
             // Padded meanwhile.
             window.forget();
         }
-        match frames::look(core, &mut window, lsn, report.end) {
+        match frames::look(&core.files, &mut window, lsn, report.end) {
             Ok(Scan::Frame { kind, payload_len, next }) => {
                 let len = payload_len.saturating_sub(core.files.geometry.envelope_len() as u64);
                 count(report, kind, len, next.get() - lsn.get());

@@ -5,10 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::files::frames::{self, Scan};
+use crate::files::window::Window;
 use crate::format::frame::{HEADER_LEN, Header, Kind, frame_len};
-use crate::log::layout::framed::frames::{self, Scan};
-use crate::log::layout::framed::starts;
-use crate::log::read::window::Window;
+use crate::log::layout::framed::Frames;
 use crate::log::state::core::Core;
 use crate::segment::listing::Listing;
 use crate::shared::commit;
@@ -160,7 +160,7 @@ impl Raw {
         if from >= durable || matches!(self.look(from, durable)?, Scan::Frame { .. }) {
             return Ok(());
         }
-        self.verified = starts::start_before(&self.core, &mut self.window, from)?;
+        self.verified = Frames::of(&self.core).start_before(&mut self.window, from)?;
         while self.verified < from {
             self.verify_next(durable)?;
         }
@@ -177,7 +177,7 @@ impl Raw {
             && self.core.files.codec.kind_by_header(lsn, header).is_none();
         match is_long {
             true => self.look_at_long(lsn, header, limit),
-            false => frames::look(&self.core, &mut self.window, lsn, limit),
+            false => frames::look(&self.core.files, &mut self.window, lsn, limit),
         }
     }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::files::window::Window;
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::cursor::Cursor;
-use crate::log::layout::framed::starts;
+use crate::log::layout::framed::Frames;
 use crate::log::read::reader::start::starts_record;
-use crate::log::read::window::Window;
 use crate::log::ship::election::Elected;
 use crate::log::ship::raw::{self, Piece, Raw};
 use crate::log::ship::state::{self, ShipCounters, ShipFault, ShipStatus};
@@ -310,7 +310,7 @@ impl Shipper {
         let mut window = Window::new(Arc::clone(&self.core));
         match lsn <= self.core.begin() || starts_record(&self.core, &mut window, lsn)? {
             true => Ok(lsn),
-            false => starts::start_before(&self.core, &mut window, lsn),
+            false => Frames::of(&self.core).start_before(&mut window, lsn),
         }
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub(crate) mod segments;
 pub(crate) mod skipped;
+pub(crate) mod view;
 pub(crate) mod wait;
 pub(crate) mod wakeup;
 pub(crate) mod watch;

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::files::view::View;
 use crate::format::segment::text_file_name;
 use crate::log::state::core::Core;
 use crate::segment::file::{ReadSegment, Segment, UsedStage};
@@ -25,8 +26,7 @@ impl Core {
 
     /// Path of the segment at `first`, where the shared words know it.
     pub(crate) fn known_path(&self, first: Lsn) -> Option<PathBuf> {
-        let newest = self.newest_path().filter(|(newest, _)| *newest == first);
-        newest.filter(|_| self.files.geometry.layout.names_have_times()).map(|(_, path)| path)
+        View::known_path(self, first)
     }
 
     /// The newest text segment, where the shared words know it.

@@ -9,6 +9,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::files::window::Window;
 use crate::format::cursor::{Entry, is_name};
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::{Change, CursorFile, CursorWriter};
@@ -18,7 +19,6 @@ use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::reader::{Reader, not_a_start};
 use crate::log::read::time_index;
-use crate::log::read::window::Window;
 use crate::log::state::core::Core;
 use crate::log::state::place;
 use crate::log::state::writer::Writer;

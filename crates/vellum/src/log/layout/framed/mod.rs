@@ -2,15 +2,17 @@
 //! retention.
 
 pub(crate) mod ahead;
-pub(crate) mod frames;
 pub(crate) mod recover;
 pub(crate) mod retain;
 pub(crate) mod staged;
-pub(crate) mod starts;
 pub(crate) mod times;
 
+use crate::files::starts;
+use crate::files::window::Window;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
+use crate::shared::commit;
+use crate::{Lsn, Result};
 
 /// A framed log, for every process that has it open.
 #[derive(Clone, Copy)]
@@ -28,6 +30,13 @@ impl<'a> Frames<'a> {
     #[inline]
     pub(crate) fn of(core: &'a Core) -> Frames<'a> {
         Frames { core }
+    }
+
+    /// A position before `end` at which a frame starts, or where the log begins. Everything before
+    /// `end` is published.
+    pub(crate) fn start_before(self, window: &mut Window, end: Lsn) -> Result<Lsn> {
+        let durable = commit::durable(&self.core.words().commits);
+        starts::start_before(&self.core.files, window, self.core.begin(), end, durable)
     }
 }
 

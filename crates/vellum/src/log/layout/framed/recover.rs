@@ -15,14 +15,14 @@
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::files::frames::{self, Scan, Zeros};
+use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::frame::{ALIGNMENT, Kind};
 use crate::format::identity::CutCheckpoint;
 use crate::format::segment::{HEADER_LEN, path};
-use crate::log::layout::framed::frames::{self, Scan, Zeros};
 use crate::log::layout::framed::staged;
 use crate::log::open::zero_tail;
-use crate::log::read::window::Window;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions, Recovered};
@@ -59,16 +59,16 @@ pub(crate) fn find_end(
     }
     let mut window = Window::new(Arc::clone(core));
     let from = start_of_scan(core, &mut window, begin, durable, limit)?;
-    let end_in_segments = frames::end_of_row(core, &mut window, from, limit, reserved)?;
+    let end_in_segments = frames::end_of_row(&core.files, &mut window, from, limit, reserved)?;
     if end_in_segments < durable {
         return Err(damage(core, end_in_segments, durable));
     }
-    let mut end = staged::end_behind(core, evidence, end_in_segments, limit)?;
+    let mut end = staged::end_behind(&core.files, evidence, end_in_segments, limit)?;
     let (mut cut_bytes, mut padded_bytes) = (0, 0);
     let holes = reserved.iter().filter(|range| range.end() <= end);
     let from = holes.clone().map(|hole| hole.start).min().unwrap_or(end);
     if access == Access::Change {
-        staged::write_behind(core, end_in_segments, end)?;
+        staged::write_behind(&core.files, end_in_segments, end)?;
         for hole in holes {
             padded_bytes += hole.len;
             pad::write(core, *hole, Reason::Died)?;
@@ -82,7 +82,7 @@ pub(crate) fn find_end(
         Loss::Power => {
             cut_bytes = torn_len(core, &mut zeros, end, limit)?;
             if access == Access::Change {
-                let zeros = zeros.known(core, end).map(|zeros| zeros.max(end));
+                let zeros = zeros.known(&core.files, end).map(|zeros| zeros.max(end));
                 zero_tail::write_to(&core.files.dir, &core.files.geometry, end, zeros, &mut false)?;
             }
         }
@@ -205,7 +205,7 @@ fn start_of_scan(
         return Ok(durable);
     }
     while first > begin {
-        if let Scan::Frame { .. } = frames::look_whole(core, window, first, limit)? {
+        if let Scan::Frame { .. } = frames::look_whole(&core.files, window, first, limit)? {
             return Ok(first);
         }
         first = Lsn::new(first.get() - core.files.capacity());
@@ -223,7 +223,7 @@ pub(crate) fn behind_trimmed_batch(
     let mut lsn = begin;
     while lsn < limit
         && let Scan::Frame { kind: Kind::Member, next, .. } =
-            frames::look(core, window, lsn, limit)?
+            frames::look(&core.files, window, lsn, limit)?
     {
         lsn = next;
     }
@@ -247,7 +247,7 @@ fn behind_holes(
             pad::write(core, range, Reason::Died)?;
             window.forget();
         }
-        end = frames::end_of_row(core, window, next, limit, &[])?;
+        end = frames::end_of_row(&core.files, window, next, limit, &[])?;
     }
     Ok((end, padded_bytes))
 }
@@ -257,7 +257,7 @@ fn torn_len(core: &Arc<Core>, zeros: &mut Zeros, end: Lsn, limit: Lsn) -> Result
     let mut window = Window::new(Arc::clone(core));
     let mut behind = end;
     while let Some(next) = frames::find_next_before(core, zeros, behind, limit)? {
-        behind = frames::end_of_row(core, &mut window, next, limit, &[])?;
+        behind = frames::end_of_row(&core.files, &mut window, next, limit, &[])?;
     }
     Ok(behind.get() - end.get())
 }

@@ -10,15 +10,14 @@
 //! **If the process dies here**: as for `trim`. A note that is missing is made later, and only
 //! makes records look younger.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::files::frames::{self, Scan};
+use crate::files::view::Still;
+use crate::files::window::Window;
 use crate::log::keep::beginning;
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::framed::{FrameWriter, Frames};
-use crate::log::read::window::Window;
-use crate::log::state::core::bare_core;
 use crate::log::state::place;
 use crate::options::policy::Policy;
 use crate::shared::files::RemovalRule;
@@ -71,16 +70,16 @@ impl Frames<'_> {
     /// Where a record starts: at the start of the segment of `lsn`, or of one before it; `begin` if
     /// that comes first. A record that is longer than a segment goes with its last one.
     fn start_at_or_before(self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
-        let bare = Arc::new(bare_core(&self.core.files.dir, &self.core.files.geometry));
-        let mut window = Window::new(Arc::clone(&bare));
+        let files = &self.core.files;
+        let mut window = Window::new(Still::of(files));
         let end = tail_word::published(self.core.words());
-        let mut lsn = self.core.files.segment_of(lsn);
+        let mut lsn = files.segment_of(lsn);
         while lsn > begin {
             let is_start = |found| matches!(found, Scan::Frame { .. });
-            if lsn == end || is_start(frames::look(&bare, &mut window, lsn, end)?) {
+            if lsn == end || is_start(frames::look(files, &mut window, lsn, end)?) {
                 return Ok(lsn);
             }
-            lsn = Lsn::new(lsn.get() - self.core.files.capacity());
+            lsn = Lsn::new(lsn.get() - files.capacity());
         }
         Ok(begin)
     }

@@ -14,44 +14,42 @@
 //! **If the process dies here**: the segments have more of the same frames. The epoch has not moved
 //! on before they are durable, so the next opener finds the rest in the stage again.
 
-use std::sync::Arc;
-
+use crate::files::Files;
+use crate::files::frames;
+use crate::files::view::Still;
+use crate::files::window::Window;
 use crate::format::control::Geometry;
-use crate::log::layout::framed::frames;
-use crate::log::read::window::Window;
-use crate::log::state::core::{Core, core_with};
 use crate::log::state::positions::Evidence;
-use crate::shared::region::Region;
+use crate::segment::stage;
 use crate::{Fill, Lsn, Result};
 
 /// Bytes copied at a time.
 const STEP: u64 = 256 << 10;
 
 /// Where the row of frames ends that the stage goes on with from `end` on: `end` where it has none.
-pub(crate) fn end_behind(core: &Core, evidence: Evidence<'_>, end: Lsn, limit: Lsn) -> Result<Lsn> {
-    let Geometry { fill, cut, .. } = core.files.geometry;
+pub(crate) fn end_behind(
+    files: &Files,
+    evidence: Evidence<'_>,
+    end: Lsn,
+    limit: Lsn,
+) -> Result<Lsn> {
+    let Geometry { fill, cut, .. } = files.geometry;
     // A process that truncates has committed before; what is staged behind the cut is to be gone.
     if fill != Fill::Staged || cut != 0 {
         return Ok(end);
     }
-    let staged = staged(core);
-    let limit = end_of_stages(&staged, evidence.epoch, end, limit)?;
-    frames::end_of_row(
-        &staged,
-        &mut Window::new(Arc::clone(&staged)),
-        end,
-        limit,
-        evidence.reserved,
-    )
+    let limit = end_of_stages(files, evidence.epoch, end, limit)?;
+    let mut window = Window::new(Still::staged(files, Lsn::ZERO));
+    frames::end_of_row(files, &mut window, end, limit, evidence.reserved)
 }
 
 /// Writes what the stage has from `begin` to `end` to the segments; the caller syncs them.
-pub(crate) fn write_behind(core: &Core, begin: Lsn, end: Lsn) -> Result<()> {
-    let mut window = Window::new(staged(core));
+pub(crate) fn write_behind(files: &Files, begin: Lsn, end: Lsn) -> Result<()> {
+    let mut window = Window::new(Still::staged(files, Lsn::ZERO));
     let mut lsn = begin;
     while lsn < end {
-        let segment = core.open_unmapped(core.files.segment_of(lsn))?;
-        let segment_end = core.files.segment_end(lsn).min(end);
+        let segment = files.open_unmapped(files.segment_of(lsn), None)?;
+        let segment_end = files.segment_end(lsn).min(end);
         while lsn < segment_end {
             let wanted = STEP.min(segment_end.get() - lsn.get());
             segment.write(window.fetch(lsn, wanted, segment_end)?, segment.offset_of(lsn))?;
@@ -61,19 +59,11 @@ pub(crate) fn write_behind(core: &Core, begin: Lsn, end: Lsn) -> Result<()> {
     Ok(())
 }
 
-/// The same log, of which all is read from the stage.
-fn staged(core: &Core) -> Arc<Core> {
-    Arc::new(core_with(&core.files.dir, &core.files.geometry, Region::on_heap()))
-}
-
 /// Up to where there are stages of this epoch, from `from` on.
-fn end_of_stages(core: &Core, epoch: u64, from: Lsn, limit: Lsn) -> Result<Lsn> {
+fn end_of_stages(files: &Files, epoch: u64, from: Lsn, limit: Lsn) -> Result<Lsn> {
     let mut end = from;
-    while end < limit
-        && let Some(stage) = &core.commits.stage
-        && stage.is_of_epoch(epoch, core.files.segment_of(end))?
-    {
-        end = core.files.segment_end(end).min(limit);
+    while end < limit && stage::is_of_epoch(&files.dir, epoch, files.segment_of(end))? {
+        end = files.segment_end(end).min(limit);
     }
     Ok(end)
 }

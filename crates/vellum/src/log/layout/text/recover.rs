@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::files::open_files::open_file;
 use crate::format::segment::text_file_name;
 use crate::log::open::zero_tail;
-use crate::log::read::files::open_file;
 use crate::log::repair::pad::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Loss, Positions, Recovered};

@@ -1,6 +1,6 @@
 //! What is not whole: the error of it, or how a reader gets past it.
 
-use crate::log::layout::framed::frames;
+use crate::files::frames;
 use crate::log::read::gap;
 use crate::log::read::reader::{Reader, trimmed, truncated};
 use crate::shared::tail_word;

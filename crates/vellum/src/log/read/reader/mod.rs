@@ -17,8 +17,8 @@ pub(crate) mod start;
 
 use std::sync::Arc;
 
+use crate::files::window::Window;
 use crate::log::read::gap::Gap;
-use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::names::CONTROL_NAME;

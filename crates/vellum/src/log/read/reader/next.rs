@@ -1,8 +1,8 @@
 //! The next record.
 
+use crate::files::frames::{self, Scan};
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind, frame_len};
-use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::reader::{Place, Reader};
 use crate::log::read::record::Record;
 use crate::{Layout, Lsn, Result};
@@ -93,7 +93,7 @@ impl Reader {
     fn next_frame(&mut self) -> Result<Option<Place>> {
         while self.has_more()? {
             let lsn = self.position;
-            match frames::look(&self.core, &mut self.window, lsn, self.read_limit.end) {
+            match frames::look(&self.core.files, &mut self.window, lsn, self.read_limit.end) {
                 Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, next }) => {
                     self.position = next;
                     self.window.set_row_end(self.row_end());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::files::window::Window;
 use crate::log::read::reader::{Reader, beyond_the_end, not_a_start, trimmed};
-use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::identity;

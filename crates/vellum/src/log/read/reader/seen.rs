@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::Result;
 use crate::log::open::reading;
 use crate::log::read::reader::{Reader, truncated};
 use crate::log::repair::pad;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::shared::tail_word;
 use crate::sys::clock;
+use crate::{Fill, Result};
 
 /// How often to look whether a writer is done before checking whether it lives.
 const SPINS: u32 = 64;
@@ -102,7 +102,8 @@ impl Reader {
         self.check_epoch()?;
         self.read_limit = read_limit;
         if self.read_limit.end > end {
-            self.window.forget_until(self.read_limit.end);
+            let maps = self.core.writer.is_some() && self.core.files.geometry.fill == Fill::Mapped;
+            self.window.forget_until(self.read_limit.end, maps);
         }
         // The published end never goes back, but for a truncation, which shows in the tail.
         self.read_limit.end = self.read_limit.end.max(end);

@@ -1,9 +1,9 @@
 //! Where one may start to read.
 
+use crate::files::frames::{self, Scan};
+use crate::files::window::Window;
 use crate::format::frame::ALIGNMENT;
-use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::read::reader::Reader;
-use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::shared::tail_word;
@@ -53,7 +53,7 @@ fn starts_record_before(
     if !lsn.get().is_multiple_of(ALIGNMENT) {
         return Ok(false);
     }
-    let found = frames::look(core, window, lsn, published)?;
+    let found = frames::look(&core.files, window, lsn, published)?;
     Ok(matches!(found, Scan::Frame { .. }))
 }
 

@@ -17,16 +17,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::files::Files;
+use crate::files::frames::{self, Scan};
+use crate::files::view::Still;
+use crate::files::window::Window;
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind};
 use crate::log::layout::framed::Frames;
-use crate::log::layout::framed::frames::{self, Scan};
 use crate::log::layout::text::policy;
 use crate::log::read::reader::Reader;
 use crate::log::read::reader::start::starts_record;
-use crate::log::read::window::Window;
 use crate::log::repair::read_limit::ReadLimit;
-use crate::log::state::core::{Core, bare_core};
+use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Lsn, Result};
@@ -93,7 +95,7 @@ fn by_envelopes(
     until: Option<u64>,
 ) -> Result<(Lsn, Lsn)> {
     let mut window = Window::of_one(Arc::clone(core));
-    let mut first_time = |index| first_time(core, &mut window, index, end);
+    let mut first_time = |index| first_time(&core.files, &mut window, index, end);
     let capacity = core.files.capacity();
     let (first, last) = (core.begin().get() / capacity, end.get().div_ceil(capacity));
     let start = match since.map(|since| since.saturating_sub(CLOCK_STEP_NANOS)) {
@@ -123,11 +125,11 @@ fn bisect(range: Range<u64>, mut is_before: impl FnMut(u64) -> Result<bool>) -> 
 }
 
 /// The time of the first record of a segment that starts with a frame; `None` where nothing tells.
-fn first_time(core: &Core, window: &mut Window, index: u64, end: Lsn) -> Result<Option<u64>> {
-    let mut lsn = Lsn::new(index * core.files.capacity());
-    let limit = core.files.segment_end(lsn).min(end);
+fn first_time(files: &Files, window: &mut Window, index: u64, end: Lsn) -> Result<Option<u64>> {
+    let mut lsn = Lsn::new(index * files.capacity());
+    let limit = files.segment_end(lsn).min(end);
     while lsn < limit {
-        let next = match frames::look(core, window, lsn, end) {
+        let next = match frames::look(files, window, lsn, end) {
             Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, .. }) => {
                 let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, end)?;
                 let envelope = frame.get(HEADER_LEN..).and_then(Envelope::of);
@@ -208,14 +210,17 @@ fn named_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
 /// Notes in the list of a framed log's files when the first record of each was appended, or a later
 /// moment; nothing where nothing tells.
 pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
-    let bare = Arc::new(bare_core(&core.files.dir, &core.files.geometry));
-    let mut window = Window::of_one(Arc::clone(&bare));
+    let mut window = Window::of_one(Still::of(&core.files));
     let end = tail_word::published(core.words());
     for file in files {
         file.time = match core.files.geometry.has_envelope {
             true => {
-                let time =
-                    first_time(&bare, &mut window, file.first.get() / core.files.capacity(), end)?;
+                let time = first_time(
+                    &core.files,
+                    &mut window,
+                    file.first.get() / core.files.capacity(),
+                    end,
+                )?;
                 time.map(|nanos| nanos / SECOND_NANOS)
             }
             false => Frames::of(core).noted_time(file.first)?,

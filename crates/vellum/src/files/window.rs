@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::log::read::files::ReadFiles;
-use crate::log::state::core::Core;
+use crate::files::open_files::ReadFiles;
+use crate::files::view::View;
 use crate::segment::file::ReadSegment;
-use crate::{Fill, Lsn, Result};
+use crate::{Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
@@ -23,7 +23,7 @@ const JUMP_BYTES: u64 = 512;
 
 /// Bytes of the log from `start` on.
 pub(crate) struct Window {
-    core: Arc<Core>,
+    view: Arc<dyn View>,
     files: ReadFiles,
     start: Lsn,
     bytes: Vec<u8>,
@@ -39,13 +39,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(core: Arc<Core>) -> Window {
-        Window::reading(core, READ_AHEAD_BYTES)
+    pub(crate) fn new(view: Arc<impl View>) -> Window {
+        Window::reading(view, READ_AHEAD_BYTES)
     }
 
     /// One that goes on in place of this one.
-    pub(crate) fn successor(&self, core: Arc<Core>) -> Window {
-        Window { files: self.files.successor(), ..Window::new(core) }
+    pub(crate) fn successor(&self, view: Arc<impl View>) -> Window {
+        Window { files: self.files.successor(), ..Window::new(view) }
     }
 
     /// Has what it reads of closed segments leave no trace in the page cache, for who reads a log
@@ -55,25 +55,25 @@ impl Window {
     }
 
     /// The same, of files that the log keeps open in this epoch.
-    pub(crate) fn of_kept(core: Arc<Core>, epoch: u64) -> Window {
-        Window { files: ReadFiles::kept(epoch), ..Window::new(core) }
+    pub(crate) fn of_kept(view: Arc<impl View>, epoch: u64) -> Window {
+        Window { files: ReadFiles::kept(epoch), ..Window::new(view) }
     }
 
     /// For who wants single records.
-    pub(crate) fn of_one(core: Arc<Core>) -> Window {
-        Window::reading(core, FIRST_BYTES)
+    pub(crate) fn of_one(view: Arc<impl View>) -> Window {
+        Window::reading(view, FIRST_BYTES)
     }
 
-    fn reading(core: Arc<Core>, ahead_max: u64) -> Window {
+    fn reading(view: Arc<impl View>, ahead_max: u64) -> Window {
         let (files, bytes) = (ReadFiles::new(), Vec::new());
         let (start, ahead) = (Lsn::ZERO, FIRST_BYTES);
-        Window { core, files, start, bytes, filled: 0, row: 0, ahead, ahead_max, end: None }
+        Window { view, files, start, bytes, filled: 0, row: 0, ahead, ahead_max, end: None }
     }
 
     /// Goes on somewhere else, perhaps for one record, of about `len` bytes.
     pub(crate) fn jump(&mut self, len: u64) {
         self.ahead = len.next_multiple_of(JUMP_BYTES).min(self.ahead_max);
-        self.files.keep_more(&self.core);
+        self.files.keep_more(&*self.view);
     }
 
     /// What is held of the log from `lsn` on, up to `limit`.
@@ -135,10 +135,10 @@ impl Window {
         (self.filled, self.row) = (0, 0);
     }
 
-    /// Forgets what was read, because the log now ends at `end`.
-    pub(crate) fn forget_until(&mut self, end: Lsn) {
+    /// Forgets what was read, because the log now ends at `end`. `maps` is whether the bytes before
+    /// may be read through a mapping.
+    pub(crate) fn forget_until(&mut self, end: Lsn, maps: bool) {
         self.forget();
-        let maps = self.core.writer.is_some() && self.core.files.geometry.fill == Fill::Mapped;
         self.end = maps.then_some(end);
     }
 
@@ -149,14 +149,14 @@ impl Window {
         self.end.is_some_and(|end| {
             limit <= end.get()
                 && end.get() - lsn.get() <= MAPPED_BYTES_MAX
-                && end < self.core.files.segment_end(lsn)
+                && end < self.view.files().segment_end(lsn)
         })
     }
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
-        let segment = self.files.open(&self.core, first, false)?;
-        Ok(segment.data_len()?.min(self.core.files.capacity()))
+        let segment = self.files.open(&*self.view, first, false)?;
+        Ok(segment.data_len()?.min(self.view.files().capacity()))
     }
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
@@ -171,9 +171,9 @@ impl Window {
         let end = lsn.get() + ahead;
         let is_end = self.is_end(lsn, end);
         while next.get() < end {
-            let first = self.core.files.segment_of(next);
-            let segment_end = first.get() + self.core.files.capacity();
-            let staged_from = self.core.stage_begin();
+            let first = self.view.files().segment_of(next);
+            let segment_end = first.get() + self.view.files().capacity();
+            let staged_from = self.view.staged_from();
             let is_staged = staged_from.is_some_and(|begin| begin <= next);
             let limit = match staged_from {
                 Some(begin) if !is_staged => segment_end.min(begin.get()),
@@ -195,8 +195,8 @@ impl Window {
                 }
                 None => segment.read(next, target),
             };
-            let read = self.files.open(&self.core, first, is_staged).and_then(read);
-            if is_staged && self.core.stage_begin() > Some(next) {
+            let read = self.files.open(&*self.view, first, is_staged).and_then(read);
+            if is_staged && self.view.staged_from() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
                 continue;
             }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::files::Files;
+use crate::files::open_files::open_to_read;
+use crate::files::view::View;
+use crate::files::window::Window;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
-use crate::log::read::window::Window;
-use crate::log::state::core::Core;
 use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
 use crate::{ErrorKind, Lsn, Result};
@@ -22,7 +24,7 @@ pub(crate) enum Scan {
 }
 
 /// Looks at the frame at `lsn`, which must end by `limit`. The payload is then in the window.
-pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
+pub(crate) fn look(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
     let head = window.fetch(lsn, HEADER_LEN as u64, limit)?;
     let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else {
         return Ok(Scan::Unwritten);
@@ -35,20 +37,20 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
     if lsn.get() + header.frame_len() > limit.get() {
         return Ok(Scan::Invalid("the frame reaches beyond the end of the log"));
     }
-    let mut kind = core.files.codec.kind_by_header(lsn, header);
+    let mut kind = files.codec.kind_by_header(lsn, header);
     if kind.is_none() {
         let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, limit)?;
         let Some(payload) = frame.get(HEADER_LEN..).filter(|p| p.len() as u64 == payload_len)
         else {
             return Ok(Scan::Invalid("the file ends in the middle of the record"));
         };
-        kind = core.files.codec.kind_by_payload(lsn, header, payload);
+        kind = files.codec.kind_by_payload(lsn, header, payload);
     }
     let Some(kind) = kind else {
         return Ok(Scan::Invalid("the record does not match its checksum"));
     };
     let is_record = matches!(kind, Kind::Record | Kind::Member);
-    if is_record && payload_len < core.files.geometry.envelope_len() as u64 {
+    if is_record && payload_len < files.geometry.envelope_len() as u64 {
         return Ok(Scan::Invalid("the record is shorter than its envelope"));
     }
     let step = if kind == Kind::Batch { HEADER_LEN as u64 } else { frame_len(payload_len) };
@@ -57,8 +59,8 @@ pub(crate) fn look(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Re
 
 /// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
 /// and its records count only inside of it. Used where there are no shared words.
-pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
-    match look(core, window, lsn, limit)? {
+pub(crate) fn look_whole(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
+    match look(files, window, lsn, limit)? {
         Scan::Frame { kind: Kind::Member, .. } => {
             Ok(Scan::Invalid("the record belongs to a batch whose start is missing"))
         }
@@ -66,7 +68,7 @@ pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn)
             let end = Lsn::new(next.get() + payload_len);
             let mut member = next;
             while member < end {
-                match look(core, window, member, end)? {
+                match look(files, window, member, end)? {
                     Scan::Frame { kind: Kind::Member, next, .. } => member = next,
                     _ => return Ok(Scan::Invalid("the batch is not whole")),
                 }
@@ -80,7 +82,7 @@ pub(crate) fn look_whole(core: &Core, window: &mut Window, lsn: Lsn, limit: Lsn)
 /// Where the unbroken row of whole frames from `from` on ends. What the dead had `reserved` counts
 /// as one of them.
 pub(crate) fn end_of_row(
-    core: &Core,
+    files: &Files,
     window: &mut Window,
     from: Lsn,
     limit: Lsn,
@@ -90,7 +92,7 @@ pub(crate) fn end_of_row(
     while lsn < limit {
         let next = match end_of_reserved(reserved, lsn) {
             Some(end) => end,
-            None => match look_whole(core, window, lsn, limit)? {
+            None => match look_whole(files, window, lsn, limit)? {
                 Scan::Frame { next, .. } => next,
                 _ => break,
             },
@@ -130,57 +132,57 @@ pub(crate) struct Zeros(Option<(Lsn, Lsn)>);
 
 impl Zeros {
     /// From where on only zeros follow in the segment of `at`, if that is known.
-    pub(crate) fn known(&self, core: &Core, at: Lsn) -> Option<Lsn> {
-        self.0.filter(|(first, _)| *first == core.files.segment_of(at)).map(|(_, zeros)| zeros)
+    pub(crate) fn known(&self, files: &Files, at: Lsn) -> Option<Lsn> {
+        self.0.filter(|(first, _)| *first == files.segment_of(at)).map(|(_, zeros)| zeros)
     }
 
     /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read
     /// counts as written.
-    pub(crate) fn after(&mut self, core: &Core, at: Lsn) -> Lsn {
-        if let Some(zeros) = self.known(core, at) {
+    pub(crate) fn after(&mut self, view: &dyn View, at: Lsn) -> Lsn {
+        if let Some(zeros) = self.known(view.files(), at) {
             return zeros.max(at);
         }
-        let end = core.files.segment_end(at);
-        let zeros = end_before_zeros(core, at, end).unwrap_or(end);
-        self.0 = Some((core.files.segment_of(at), zeros));
+        let end = view.files().segment_end(at);
+        let zeros = end_before_zeros(view, at, end).unwrap_or(end);
+        self.0 = Some((view.files().segment_of(at), zeros));
         zeros
     }
 }
 
-fn end_before_zeros(core: &Core, at: Lsn, end: Lsn) -> Result<Lsn> {
-    let first = core.files.segment_of(at);
-    let stage = core.commits.stage.as_ref().zip(core.stage_begin());
-    let Some((stage, begin)) = stage.filter(|(_, begin)| *begin < end) else {
-        return core.open_to_read(first)?.end_before_zeros(at, end);
+fn end_before_zeros(view: &dyn View, at: Lsn, end: Lsn) -> Result<Lsn> {
+    let first = view.files().segment_of(at);
+    let Some(begin) = view.staged_from().filter(|begin| *begin < end) else {
+        return open_to_read(view, first)?.end_before_zeros(at, end);
     };
-    let staged = ReadSegment::open_staged(stage, &core.files.geometry, first)?;
+    let Files { dir, geometry, .. } = view.files();
+    let staged = ReadSegment::open_staged(dir, geometry, first)?;
     let zeros = staged.end_before_zeros(at.max(begin), end)?;
     // The pages of a segment that has left the stage meanwhile may hold something else.
-    Ok(if core.stage_begin() == Some(begin) { zeros } else { end })
+    Ok(if view.staged_from() == Some(begin) { zeros } else { end })
 }
 
 /// The first position behind `lsn` at which a whole frame of this log stands, before `limit`. Files
 /// that are missing or damaged are passed over. One that cannot be read may hold frames: an error.
-pub(crate) fn find_next(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
-    find_next_before(core, &mut Zeros::default(), lsn, limit)
+pub(crate) fn find_next(view: &Arc<impl View>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
+    find_next_before(view, &mut Zeros::default(), lsn, limit)
 }
 
 /// As [`find_next`], with what is known of the zeros.
 pub(crate) fn find_next_before(
-    core: &Arc<Core>,
+    view: &Arc<impl View>,
     zeros: &mut Zeros,
     lsn: Lsn,
     limit: Lsn,
 ) -> Result<Option<Lsn>> {
-    let [mut headers, mut payloads] = [(), ()].map(|()| Window::new(Arc::clone(core)));
+    let [mut headers, mut payloads] = [(), ()].map(|()| Window::new(Arc::clone(view)));
     let mut budget = SEARCH_BUDGET_BYTES;
     let mut next = lsn.get() + ALIGNMENT;
     while next < limit.get() {
         let at = Lsn::new(next);
         let header = match headers.fetch(at, HEADER_LEN as u64, limit) {
             Ok(header) => header.try_into().ok(),
-            Err(error) if core.files.is_told_missing(&error) => {
-                next = core.files.behind_missing(core.files.segment_of(at), limit).get();
+            Err(error) if view.files().is_told_missing(&error) => {
+                next = view.files().behind_missing(view.files().segment_of(at), limit).get();
                 continue;
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => None,
@@ -188,13 +190,13 @@ pub(crate) fn find_next_before(
         };
         let Some(header) = header else {
             // The file is gone, or ends before the segment does: go on with the next.
-            next = core.files.segment_end(at).get();
+            next = view.files().segment_end(at).get();
             continue;
         };
         let header = Header::from_bytes(header);
-        if header.is_unwritten() && zeros.after(core, at) <= at {
+        if header.is_unwritten() && zeros.after(&**view, at) <= at {
             // Mostly nothing else comes in this segment.
-            next = core.files.segment_end(at).get();
+            next = view.files().segment_end(at).get();
             continue;
         }
         let skipped = frameless_len(headers.held(at, limit), at, limit);
@@ -204,13 +206,13 @@ pub(crate) fn find_next_before(
         }
         next += ALIGNMENT;
         let len = u64::from(header.length);
-        if core.files.codec.kind_by_header(at, header).is_none() {
+        if view.files().codec.kind_by_header(at, header).is_none() {
             if len > SHORT_LEN && budget < len {
                 continue;
             }
             budget = budget.saturating_sub(len);
         }
-        match look_whole(core, &mut payloads, at, limit) {
+        match look_whole(view.files(), &mut payloads, at, limit) {
             Ok(Scan::Frame { .. }) => return Ok(Some(at)),
             Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
             _ => {}

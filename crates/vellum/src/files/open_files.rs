@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::log::state::core::{Core, kept_files};
+use crate::files::Files;
+use crate::files::view::View;
 use crate::segment::file::ReadSegment;
 use crate::segment::kept::Stamp;
 use crate::segment::listing::Listing;
-use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 
@@ -55,9 +55,9 @@ impl ReadFiles {
 
     /// Keeps more of them from now on, for who goes to and fro; none that are trimmed, because they
     /// take space as long as they are open.
-    pub(crate) fn keep_more(&mut self, core: &Core) {
-        let begin = core.begin();
-        self.open.retain(|segment| core.files.segment_end(segment.first) > begin);
+    pub(crate) fn keep_more(&mut self, view: &dyn View) {
+        let begin = view.begin();
+        self.open.retain(|segment| view.files().segment_end(segment.first) > begin);
         self.most = AT_RANDOM;
     }
 
@@ -69,7 +69,7 @@ impl ReadFiles {
     /// The segment at `first`, or its stage.
     pub(crate) fn open(
         &mut self,
-        core: &Core,
+        view: &dyn View,
         first: Lsn,
         is_staged: bool,
     ) -> Result<&mut Arc<ReadSegment>> {
@@ -77,29 +77,35 @@ impl ReadFiles {
         if !self.open.last().is_some_and(is_it) {
             let segment = match self.open.iter().position(is_it) {
                 Some(index) => self.open.remove(index),
-                None => self.open_anew(core, first, is_staged)?,
+                None => self.open_anew(view, first, is_staged)?,
             };
             self.open.push(segment);
         }
         Ok(self.open.last_mut().expect("was just put there"))
     }
 
-    fn open_anew(&mut self, core: &Core, first: Lsn, is_staged: bool) -> Result<Arc<ReadSegment>> {
+    fn open_anew(
+        &mut self,
+        view: &dyn View,
+        first: Lsn,
+        is_staged: bool,
+    ) -> Result<Arc<ReadSegment>> {
         let excess = (self.open.len() + 1).saturating_sub(self.most);
         self.open.drain(..excess);
-        let kept = self.kept.and_then(|stamp| Some((kept_files(core)?, stamp)));
+        let kept = self.kept.and_then(|stamp| Some((view.kept_files()?, stamp)));
         if let Some(segment) = kept.and_then(|(files, stamp)| files.get(stamp, first, is_staged)) {
             return Ok(segment);
         }
-        let listing = self.listing.get_or_insert_with(|| core.files.last_listing.get());
-        let mut segment = match &core.commits.stage {
-            Some(stage) if is_staged => {
-                ReadSegment::open_staged(stage, &core.files.geometry, first)?
+        let listing = self.listing.get_or_insert_with(|| view.files().last_listing.get());
+        let mut segment = match is_staged {
+            true => {
+                let Files { dir, geometry, .. } = view.files();
+                ReadSegment::open_staged(dir, geometry, first)?
             }
-            _ => open_file(core, listing, first)?,
+            false => open_file(view, listing, first)?,
         };
         if self.leaves_no_trace {
-            leave_no_trace(core, &mut segment);
+            leave_no_trace(view, &mut segment);
         }
         let segment = Arc::new(segment);
         if let Some((files, stamp)) = kept {
@@ -111,35 +117,39 @@ impl ReadFiles {
 
 /// Has what was not in the page cache leave it again, if the segment is closed. The one at the tail
 /// is in use.
-pub(crate) fn leave_no_trace(core: &Core, segment: &mut ReadSegment) {
-    if !segment.is_staged && core.files.segment_end(segment.first) <= tail_word::tail(core.words())
-    {
-        segment.leave_no_trace(core.files.capacity());
+pub(crate) fn leave_no_trace(view: &dyn View, segment: &mut ReadSegment) {
+    if !segment.is_staged && view.files().segment_end(segment.first) <= view.tail() {
+        segment.leave_no_trace(view.files().capacity());
     }
+}
+
+/// Opens the file of the segment at `first`.
+pub(crate) fn open_to_read(view: &dyn View, first: Lsn) -> Result<ReadSegment> {
+    view.files().open_to_read(first, view.known_path(first))
 }
 
 /// Opens the file of the segment at `first`, by the listing if it knows it.
 pub(crate) fn open_file(
-    core: &Core,
+    view: &dyn View,
     listing: &mut Arc<Listing>,
     first: Lsn,
 ) -> Result<ReadSegment> {
-    let newest = core.words().files.names.newest().map(|newest| newest.first);
-    if !core.files.geometry.layout.names_have_times() || newest == Some(first) {
-        return core.open_to_read(first);
+    let newest = view.newest().map(|(first, _)| first);
+    if !view.files().geometry.layout.names_have_times() || newest == Some(first) {
+        return open_to_read(view, first);
     }
-    if let Some(segment) = open_listed(core, listing, first) {
+    if let Some(segment) = open_listed(view, listing, first) {
         return Ok(segment);
     }
     // It was not there when the directory was listed, or was removed or compressed since.
-    *listing = Arc::new(Listing::read(&core.files.dir)?);
+    *listing = Arc::new(Listing::read(&view.files().dir)?);
     if let Some(newest) = newest {
-        core.files.last_listing.keep(listing, newest);
+        view.files().last_listing.keep(listing, newest);
     }
-    open_listed(core, listing, first).map_or_else(|| core.open_to_read(first), Ok)
+    open_listed(view, listing, first).map_or_else(|| open_to_read(view, first), Ok)
 }
 
-fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Option<ReadSegment> {
+fn open_listed(view: &dyn View, listing: &Listing, first: Lsn) -> Option<ReadSegment> {
     let path = listing.get(first)?.path.clone();
-    ReadSegment::open(&core.files.dir, path, &core.files.geometry, first).ok()
+    ReadSegment::open(&view.files().dir, path, &view.files().geometry, first).ok()
 }

@@ -3,11 +3,10 @@
 //! Frames have no pointers back, so a walk starts where a frame is known to start: behind a commit
 //! record, which is known by its check, or at the start of a segment.
 
+use crate::files::Files;
+use crate::files::frames::{self, Scan};
+use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
-use crate::log::layout::framed::frames::{self, Scan};
-use crate::log::read::window::Window;
-use crate::log::state::core::Core;
-use crate::shared::commit;
 use crate::{ErrorKind, Lsn, Result};
 
 /// How far back commit records are looked for first; then eight times as far, and so on.
@@ -16,20 +15,29 @@ const FIRST_STEP: u64 = 64 << 10;
 const PIECE: u64 = 256 << 10;
 
 /// A position before `end` at which a frame starts, or where the log begins. Everything before
-/// `end` is published.
-pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result<Lsn> {
-    let begin = core.begin();
-    let mut first = core.files.segment_of(Lsn::new(end.get() - 1));
+/// `end` is published. Commit records are looked for where something is `durable`.
+pub(crate) fn start_before(
+    files: &Files,
+    window: &mut Window,
+    begin: Lsn,
+    end: Lsn,
+    durable: Lsn,
+) -> Result<Lsn> {
+    let mut first = files.segment_of(Lsn::new(end.get() - 1));
     // What cannot be read is no start; a walk over it gets the error.
-    if let Some(start) = readable(behind_record(core, window, first.max(begin), end))?.flatten() {
+    let from = first.max(begin);
+    // Where nothing was committed there is no commit record.
+    if durable > from
+        && let Some(start) = readable(behind_record(files, window, from, end))?.flatten()
+    {
         return Ok(start);
     }
     // A record that is longer than a segment starts in none of its segments but the first.
     while first > begin {
-        let found = is_start(core, window, first, end);
+        let found = is_start(files, window, first, end);
         let before = match &found {
-            Err(error) if core.files.is_told_missing(error) => core.files.before_missing(first),
-            _ => Lsn::new(first.get() - core.files.capacity()),
+            Err(error) if files.is_told_missing(error) => files.before_missing(first),
+            _ => Lsn::new(first.get() - files.capacity()),
         };
         if readable(found)? == Some(true) {
             break;
@@ -40,14 +48,12 @@ pub(crate) fn start_before(core: &Core, window: &mut Window, end: Lsn) -> Result
 }
 
 /// The end of a commit record behind `first` and before `end`, not far from `end`.
-fn behind_record(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Result<Option<Lsn>> {
-    // Where nothing was committed there is none.
-    let has_records = commit::durable(&core.words().commits) > first;
+fn behind_record(files: &Files, window: &mut Window, first: Lsn, end: Lsn) -> Result<Option<Lsn>> {
     let mut step = FIRST_STEP;
-    while has_records && end.get().saturating_sub(first.get()) > step {
+    while end.get().saturating_sub(first.get()) > step {
         let mut from = Lsn::new((end.get() - step).next_multiple_of(8));
-        while let Some(start) = next_record_end(core, window, from, end)? {
-            if is_start(core, window, start, end)? {
+        while let Some(start) = next_record_end(files, window, from, end)? {
+            if is_start(files, window, start, end)? {
                 return Ok(Some(start));
             }
             from = start;
@@ -58,7 +64,7 @@ fn behind_record(core: &Core, window: &mut Window, first: Lsn, end: Lsn) -> Resu
 }
 
 /// Where the first commit record from `from` on ends, before `end`.
-fn next_record_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Result<Option<Lsn>> {
+fn next_record_end(files: &Files, window: &mut Window, from: Lsn, end: Lsn) -> Result<Option<Lsn>> {
     let mut at = from.get();
     while at + RECORD_LEN < end.get() {
         let bytes = window.fetch(Lsn::new(at), PIECE.min(end.get() - at), end)?;
@@ -67,7 +73,7 @@ fn next_record_end(core: &Core, window: &mut Window, from: Lsn, end: Lsn) -> Res
                 let bytes = &bytes[*offset..];
                 let has_length = u64::from(bytes[0]) == RECORD_LEN - 8 && bytes[1..4] == [0; 3];
                 has_length
-                    && CommitRecord::parse(core.files.codec, Lsn::new(at + *offset as u64), bytes)
+                    && CommitRecord::parse(files.codec, Lsn::new(at + *offset as u64), bytes)
                         .is_some()
             });
         if let Some(offset) = found {
@@ -89,6 +95,6 @@ fn readable<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-fn is_start(core: &Core, window: &mut Window, lsn: Lsn, end: Lsn) -> Result<bool> {
-    Ok(lsn < end && matches!(frames::look(core, window, lsn, end)?, Scan::Frame { .. }))
+fn is_start(files: &Files, window: &mut Window, lsn: Lsn, end: Lsn) -> Result<bool> {
+    Ok(lsn < end && matches!(frames::look(files, window, lsn, end)?, Scan::Frame { .. }))
 }
