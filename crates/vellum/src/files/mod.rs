@@ -7,6 +7,7 @@ pub(crate) mod frames;
 pub(crate) mod open_files;
 pub(crate) mod segments;
 pub(crate) mod starts;
+pub(crate) mod text;
 pub(crate) mod view;
 pub(crate) mod window;
 

@@ -1,5 +1,6 @@
 //! The segments that a reader has open.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::files::Files;
@@ -121,6 +122,12 @@ pub(crate) fn leave_no_trace(view: &dyn View, segment: &mut ReadSegment) {
     if !segment.is_staged && view.files().segment_end(segment.first) <= view.tail() {
         segment.leave_no_trace(view.files().capacity());
     }
+}
+
+/// Path of the segment at `first`, for messages. If the file is missing or the directory cannot be
+/// listed, a path of the same form.
+pub(crate) fn segment_path(view: &dyn View, first: Lsn) -> PathBuf {
+    view.known_path(first).unwrap_or_else(|| view.files().segment_path(first))
 }
 
 /// Opens the file of the segment at `first`.

@@ -239,7 +239,7 @@ impl Appender<'_> {
             Some(segment) => Ok(Arc::clone(segment)),
             None => self.writer.core.open_segment_briefly(first).map(Arc::new),
         };
-        match pad::write_to(self.writer.core, range, reason, open) {
+        match pad::write_to(&self.writer.core.files, range, reason, open) {
             Ok(()) => self.publish(slot),
             Err(_) => self.give_up_slot(slot),
         }

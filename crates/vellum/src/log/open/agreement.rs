@@ -16,11 +16,12 @@ use std::sync::Arc;
 
 use crate::files::frames::{self, Scan, end_of_reserved};
 use crate::files::open_files::open_file;
+use crate::files::view::{Still, View};
 use crate::files::window::Window;
 use crate::format::segment::path;
 use crate::log::layout::framed::recover;
 use crate::log::repair::pad;
-use crate::log::state::core::{Core, bare_core};
+use crate::log::state::core::Core;
 use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
@@ -38,7 +39,7 @@ const STEP: usize = 256 << 10;
 pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let allocated_end = allocated_end(core);
-    let files = Arc::new(bare_core(&core.files.dir, &core.files.geometry));
+    let still = Still::of(&core.files);
     let active = core.files.segment_of(tail);
     // Records follow one another, so the first tells of all. The maker of a file behind those may
     // have died when the file had its name: the next one is made in its place.
@@ -52,9 +53,9 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Res
         let from = tail.max(file.first);
         let is_used = match core.files.geometry.layout {
             Layout::Framed => {
-                is_frame(&files, from, core.files.segment_end(allocated_end.max(from)))?
+                is_frame(&still, from, core.files.segment_end(allocated_end.max(from)))?
             }
-            Layout::Text => file.is_compressed() || has_text(&files, file.first, from)?,
+            Layout::Text => file.is_compressed() || has_text(&*still, file.first, from)?,
         };
         if is_used {
             return Ok(true);
@@ -65,9 +66,9 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Res
 
 /// Whether a whole frame starts at `lsn`. What cannot be read is an error, for the words may be
 /// right.
-fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
-    let mut window = Window::new(Arc::clone(core));
-    match frames::look_whole(&core.files, &mut window, lsn, limit) {
+fn is_frame(view: &Arc<impl View>, lsn: Lsn, limit: Lsn) -> Result<bool> {
+    let mut window = Window::new(Arc::clone(view));
+    match frames::look_whole(view.files(), &mut window, lsn, limit) {
         Ok(found) => Ok(matches!(found, Scan::Frame { .. })),
         Err(error) if error.kind() == ErrorKind::Io => Err(error),
         Err(_) => Ok(false),
@@ -75,10 +76,10 @@ fn is_frame(core: &Arc<Core>, lsn: Lsn, limit: Lsn) -> Result<bool> {
 }
 
 /// Whether the text segment at `first` holds anything but NULs from `from` on.
-fn has_text(core: &Core, first: Lsn, from: Lsn) -> Result<bool> {
-    let segment = open_file(core, &mut Arc::default(), first)?;
+fn has_text(view: &dyn View, first: Lsn, from: Lsn) -> Result<bool> {
+    let segment = open_file(view, &mut Arc::default(), first)?;
     let mut bytes = vec![0; STEP];
-    let (mut at, end) = (from, core.files.segment_end(first));
+    let (mut at, end) = (from, view.files().segment_end(first));
     // A file may be long and hold nothing.
     while let Some(data) = segment.next_data(at)?.filter(|data| *data < end) {
         at = data;
@@ -159,27 +160,32 @@ pub(crate) fn reserved(words: &Words) -> Vec<Range> {
 /// there behind.
 fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
     let limit = core.files.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
-    let mut views = vec![Arc::clone(core)];
-    if core.commits.stage.is_some() {
-        // What should be in the stage may be in the segment already: then it counts.
-        views.push(Arc::new(bare_core(&core.files.dir, &core.files.geometry)));
+    if !is_clear(core, tail, limit, reserved)? {
+        return Ok(false);
     }
-    for view in &views {
-        if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit)?.is_some() {
-            return Ok(false);
-        }
-        for range in reserved {
-            if is_filled(view, *range)? {
-                return Ok(false);
-            }
-        }
+    // What should be in the stage may be in the segment already: then it counts.
+    if core.commits.stage.is_some() && !is_clear(&Still::of(&core.files), tail, limit, reserved)? {
+        return Ok(false);
     }
     let mut window = Window::new(Arc::clone(core));
     let from = match base == core.begin() {
-        true => recover::behind_trimmed_batch(core, &mut window, base, tail)?,
+        true => recover::behind_trimmed_batch(&core.files, &mut window, base, tail)?,
         false => base,
     };
     Ok(frames::end_of_row(&core.files, &mut window, from, tail, reserved)? == tail)
+}
+
+/// Whether no whole frame stands at `tail` or behind, and none in a range that was reserved.
+fn is_clear(view: &Arc<impl View>, tail: Lsn, limit: Lsn, reserved: &[Range]) -> Result<bool> {
+    if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit)?.is_some() {
+        return Ok(false);
+    }
+    for range in reserved {
+        if is_filled(view, *range)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the files are there of all segments from `base` on that were made.
@@ -196,9 +202,9 @@ fn has_segments(core: &Core, listing: &Listing, base: Lsn) -> Result<bool> {
 
 /// Whether whole frames stand in a range that was reserved and not published. What cannot be read
 /// is none.
-fn is_filled(core: &Arc<Core>, range: Range) -> Result<bool> {
-    let mut window = Window::new(Arc::clone(core));
-    match frames::end_of_row(&core.files, &mut window, range.start, range.end(), &[]) {
+fn is_filled(view: &Arc<impl View>, range: Range) -> Result<bool> {
+    let mut window = Window::new(Arc::clone(view));
+    match frames::end_of_row(view.files(), &mut window, range.start, range.end(), &[]) {
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(false),
         end => Ok(end? == range.end()),
     }

@@ -7,15 +7,16 @@
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.
 
-use std::sync::Arc;
-
+use crate::files::Files;
+use crate::files::view::Still;
 use crate::format::control::Geometry;
 use crate::log::layout::framed;
 use crate::log::layout::text;
 use crate::log::open::zero_tail;
-use crate::log::state::core::{Core, bare_core};
+use crate::log::state::core::Core;
 use crate::log::state::positions::{Access, Evidence, Loss, Positions};
 use crate::segment::list;
+use crate::segment::rights::Rights;
 use crate::shared::commit;
 use crate::shared::tail_word;
 use crate::sys::Dir;
@@ -36,11 +37,11 @@ pub(crate) fn scan(
     if firsts.is_empty() {
         return Ok(Positions::of_new_log(geometry));
     }
-    let core = Arc::new(bare_core(dir, geometry));
+    let log = Still::of(&Files::new(dir, geometry, Rights::default()));
     match geometry.layout {
         // The newest segments may be gone now: they are cut with what was in them.
-        Layout::Framed => framed::recover::find_end(&core, &firsts, evidence, access),
-        Layout::Text => text::recover::find_end(&core, &firsts, evidence.loss, access),
+        Layout::Framed => framed::recover::find_end(&log, &firsts, evidence, access),
+        Layout::Text => text::recover::find_end(&log, &firsts, evidence.loss, access),
     }
 }
 
@@ -57,5 +58,5 @@ pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
         allocated_end: Lsn::new(words.allocated_end()).max(found.allocated_end),
         ..found
     };
-    Ok(text::recover::behind_missing(core, positions, &list(&core.files.dir)?))
+    Ok(text::recover::behind_missing(&core.files, positions, &list(&core.files.dir)?))
 }

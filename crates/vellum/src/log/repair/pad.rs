@@ -10,6 +10,9 @@
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::files::Files;
+use crate::files::open_files::open_to_read;
+use crate::files::view::View;
 use crate::format::text;
 use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
@@ -46,24 +49,29 @@ impl Reason {
 
 /// Pads a reservation that nobody else can touch.
 pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
-    write_to(core, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
+    write_to(&core.files, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
+}
+
+/// Pads a range in files that no other process uses.
+pub(crate) fn write_alone(files: &Files, range: Range, reason: Reason) -> Result<()> {
+    write_to(files, range, reason, |first| files.open_unmapped(first, None).map(Arc::new))
 }
 
 /// As [`write()`], to segments that `open` gives.
 pub(crate) fn write_to(
-    core: &Core,
+    files: &Files,
     range: Range,
     reason: Reason,
     open: impl Fn(Lsn) -> Result<Arc<Segment>>,
 ) -> Result<()> {
-    let (end, skips) = (range.end(), is_skipped(core, range));
+    let (end, skips) = (range.end(), is_skipped(files, range));
     let (mut lsn, mut is_reported) = (range.start, false);
     while lsn < end {
-        let segment = open(core.files.segment_of(lsn))?;
-        let segment_end = core.files.segment_end(lsn);
+        let segment = open(files.segment_of(lsn))?;
+        let segment_end = files.segment_end(lsn);
         let limit = end.min(segment_end);
-        if core.files.geometry.layout.has_frames() {
-            write_pad_frame(core, &segment, lsn, limit)?;
+        if files.geometry.layout.has_frames() {
+            write_pad_frame(files, &segment, lsn, limit)?;
         } else if skips && lsn == range.start {
             cut_off(&segment, lsn)?;
         } else {
@@ -82,8 +90,8 @@ pub(crate) fn write_to(
 }
 
 /// One pad frame from `lsn` to `limit`, in one segment.
-fn write_pad_frame(core: &Core, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
-    let header = core.files.codec.pad(lsn, limit.get() - lsn.get());
+fn write_pad_frame(files: &Files, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
+    let header = files.codec.pad(lsn, limit.get() - lsn.get());
     segment.write(&header.to_bytes(), segment.offset_of(lsn))
 }
 
@@ -174,7 +182,7 @@ fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
 
 /// Cuts off what `range` skips, as its writer would have done.
 fn end_skipped(core: &Core, range: Range) -> Result<()> {
-    if !is_skipped(core, range) {
+    if !is_skipped(&core.files, range) {
         return Ok(());
     }
     cut_off(&core.open_segment_briefly(core.files.segment_of(range.start))?, range.start)
@@ -191,16 +199,19 @@ pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
 }
 
 /// Whether a whole line of text stands in `range`, behind what it skips.
-pub(crate) fn is_whole_line(core: &Core, range: Range) -> Result<bool> {
-    let start =
-        if is_skipped(core, range) { core.files.segment_end(range.start) } else { range.start };
+pub(crate) fn is_whole_line(view: &dyn View, range: Range) -> Result<bool> {
+    let start = if is_skipped(view.files(), range) {
+        view.files().segment_end(range.start)
+    } else {
+        range.start
+    };
     let mut bytes = vec![0; range.len.min(MARKER_LEN_MAX) as usize];
     let (mut lsn, mut ends_line) = (start, false);
     while lsn < range.end() {
-        let limit = range.end().min(core.files.segment_end(lsn));
+        let limit = range.end().min(view.files().segment_end(lsn));
         let wanted = bytes.len().min((limit.get() - lsn.get()) as usize);
         let found = &mut bytes[..wanted];
-        let is_there = read(core, lsn, found)? == wanted && !found.contains(&0);
+        let is_there = read(view, lsn, found)? == wanted && !found.contains(&0);
         if !is_there || (lsn == start && text::may_start_marker(found)) {
             return Ok(false);
         }
@@ -211,8 +222,8 @@ pub(crate) fn is_whole_line(core: &Core, range: Range) -> Result<bool> {
 }
 
 /// Reads what stands at `lsn`, which is nothing where there is no file.
-fn read(core: &Core, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
-    match core.open_to_read(core.files.segment_of(lsn)) {
+fn read(view: &dyn View, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+    match open_to_read(view, view.files().segment_of(lsn)) {
         Ok(segment) => segment.read(lsn, bytes),
         Err(error) if error.kind() == ErrorKind::Corrupt => Ok(0),
         Err(error) => Err(error),
@@ -221,9 +232,8 @@ fn read(core: &Core, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
 
 /// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
 /// segment and goes on in the next.
-fn is_skipped(core: &Core, range: Range) -> bool {
-    range.start > core.files.segment_of(range.start)
-        && range.end() > core.files.segment_end(range.start)
+fn is_skipped(files: &Files, range: Range) -> bool {
+    range.start > files.segment_of(range.start) && range.end() > files.segment_end(range.start)
 }
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead

@@ -9,18 +9,18 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::files::frames::{self, Scan};
+use crate::files::view::{Still, View};
 use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::cursor;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind};
-use crate::log::keep::cursors::file::CursorFile;
+use crate::log::keep::cursors;
 use crate::log::layout::framed::recover::behind_trimmed_batch;
 use crate::log::report::verify::{RepairReport, damage};
 use crate::log::ship::restore::Restorer;
 use crate::log::ship::restored::RestoreOptions;
 use crate::log::ship::shape::LogShape;
 use crate::log::state::control::read_geometry;
-use crate::log::state::core::Core;
 use crate::log::state::identity;
 use crate::log::state::names::{CONTROL_NAME, CURSORS_NAME};
 use crate::shared::commit;
@@ -34,13 +34,14 @@ const STEP: u64 = 1 << 20;
 const MISSING_MAX: u64 = 64;
 
 /// Saves what is readable of the log of `source`, whose segments start at `firsts`, into `to`.
-pub(crate) fn save(source: Arc<Core>, mut firsts: Vec<Lsn>, to: &Path) -> Result<RepairReport> {
-    let capacity = source.files.capacity();
+pub(crate) fn save(source: Arc<Still>, mut firsts: Vec<Lsn>, to: &Path) -> Result<RepairReport> {
+    let capacity = source.files().capacity();
     let is_start = |lsn: u64| lsn >= capacity && lsn.is_multiple_of(capacity);
     firsts.retain(|first| is_start(first.get()) && *first < Lsn::MAX);
     let known = begin(&source, &firsts)?;
     let begin = known.unwrap_or(Lsn::new(capacity));
-    let shape = LogShape::of_saved(&source.files.geometry, identity::of_saved(&source.files.dir));
+    let shape =
+        LogShape::of_saved(&source.files().geometry, identity::of_saved(&source.files().dir));
     let options = RestoreOptions { may_have_others: true, ..RestoreOptions::new() };
     let new = Restorer::create(to, &shape, begin, &options)?;
     let (run, report) = ((begin, begin), RepairReport::default());
@@ -58,10 +59,10 @@ pub(crate) fn save(source: Arc<Core>, mut firsts: Vec<Lsn>, to: &Path) -> Result
 }
 
 /// Where the log begins, as far as the segments tell that can be read.
-fn begin(source: &Arc<Core>, firsts: &[Lsn]) -> Result<Option<Lsn>> {
+fn begin(source: &Arc<Still>, firsts: &[Lsn]) -> Result<Option<Lsn>> {
     let mut begin = None;
     for first in firsts {
-        let header = match source.files.whole_header(*first) {
+        let header = match source.files().whole_header(*first) {
             Err(error) if error.kind() != ErrorKind::PermissionDenied => return Err(error),
             header => header.ok().flatten(),
         };
@@ -74,16 +75,16 @@ fn begin(source: &Arc<Core>, firsts: &[Lsn]) -> Result<Option<Lsn>> {
     Ok(begin)
 }
 
-fn has_frame(source: &Arc<Core>, first: Lsn) -> bool {
-    let end = source.files.segment_end(first);
-    let found = frames::look(&source.files, &mut Window::new(Arc::clone(source)), first, end);
+fn has_frame(source: &Arc<Still>, first: Lsn) -> bool {
+    let end = source.files().segment_end(first);
+    let found = frames::look(source.files(), &mut Window::new(Arc::clone(source)), first, end);
     matches!(found, Ok(Scan::Frame { .. }))
         || matches!(frames::find_next(source, first, end), Ok(Some(_)))
 }
 
 /// Bytes of the record of a batch that is at `lsn`, without what follows it, if one is there.
-fn member_len(source: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Option<u64> {
-    match frames::look(&source.files, window, lsn, limit) {
+fn member_len(source: &Still, window: &mut Window, lsn: Lsn, limit: Lsn) -> Option<u64> {
+    match frames::look(source.files(), window, lsn, limit) {
         Ok(Scan::Frame { kind: Kind::Member, payload_len, .. }) => {
             Some(HEADER_LEN as u64 + payload_len)
         }
@@ -92,18 +93,19 @@ fn member_len(source: &Core, window: &mut Window, lsn: Lsn, limit: Lsn) -> Optio
 }
 
 /// Up to where records were acknowledged, as far as the control file tells.
-fn known_end(source: &Core) -> Option<Lsn> {
-    let path = source.files.dir.join(CONTROL_NAME);
-    let control = source.files.dir.open_file(&path, OFlags::RDONLY).ok()?;
+fn known_end(source: &Still) -> Option<Lsn> {
+    let path = source.files().dir.join(CONTROL_NAME);
+    let control = source.files().dir.open_file(&path, OFlags::RDONLY).ok()?;
     let geometry = read_geometry(&control, &path).ok()?;
     let region = Region::map(&control, false).ok()?;
     let closed_at = Lsn::new(region.origin()?.closed_at.load(Ordering::Relaxed));
     let end = closed_at.max(commit::durable(&region.words().commits));
-    (geometry.secret == source.files.geometry.secret && end.get().is_multiple_of(8)).then_some(end)
+    (geometry.secret == source.files().geometry.secret && end.get().is_multiple_of(8))
+        .then_some(end)
 }
 
 struct Saver {
-    source: Arc<Core>,
+    source: Arc<Still>,
     new: Restorer,
     report: RepairReport,
     /// First positions of the segments, oldest first.
@@ -124,11 +126,11 @@ impl Saver {
         let source = Arc::clone(&self.source);
         let newest = self.firsts.last().copied().unwrap_or(self.begin);
         // A record that is longer than a segment ends in a later one.
-        let limit = source.files.segment_end(newest);
+        let limit = source.files().segment_end(newest);
         let mut window = Window::new(Arc::clone(&source));
         let mut expected = self.behind_cut_batch(&mut window, limit);
         for first in self.firsts.clone() {
-            if source.files.segment_end(first) <= self.begin {
+            if source.files().segment_end(first) <= self.begin {
                 self.pass_trimmed(first);
                 continue;
             }
@@ -137,7 +139,7 @@ impl Saver {
             }
             expected = self.frames(&mut window, (first, limit), expected)?;
         }
-        let most = limit.get() + MISSING_MAX * source.files.capacity();
+        let most = limit.get() + MISSING_MAX * source.files().capacity();
         let known = known_end(&source).filter(|end| end.get() <= most);
         if let Some(end) = known.filter(|end| *end > self.run.1) {
             self.note(self.run.1, "records were acknowledged that are missing");
@@ -156,7 +158,7 @@ impl Saver {
 
     /// Passes over a segment before the beginning: a trim has left it, or it cannot be read.
     fn pass_trimmed(&mut self, first: Lsn) {
-        let has_header = matches!(self.source.files.whole_header(first), Ok(Some(_)));
+        let has_header = matches!(self.source.files().whole_header(first), Ok(Some(_)));
         if !has_header && !has_frame(&self.source, first) {
             self.note(first, "nothing of the segment can be read");
             self.new.lose(first, self.begin);
@@ -165,7 +167,7 @@ impl Saver {
 
     /// Takes the later records of a batch whose start was trimmed.
     fn behind_cut_batch(&mut self, window: &mut Window, limit: Lsn) -> Lsn {
-        let behind = behind_trimmed_batch(&self.source, window, self.begin, limit);
+        let behind = behind_trimmed_batch(self.source.files(), window, self.begin, limit);
         let behind = behind.unwrap_or(self.begin);
         self.count(window, self.begin, behind);
         (self.run.1, self.cut) = (behind, behind);
@@ -181,10 +183,10 @@ impl Saver {
         from: Lsn,
     ) -> Result<Lsn> {
         let source = Arc::clone(&self.source);
-        let end = source.files.segment_end(first);
+        let end = source.files().segment_end(first);
         let mut lsn = from.max(first);
         while lsn < end {
-            let found = frames::look_whole(&source.files, window, lsn, limit);
+            let found = frames::look_whole(source.files(), window, lsn, limit);
             if let Ok(Scan::Frame { kind, next, .. }) = found {
                 self.take(window, lsn, kind, next)?;
                 lsn = next;
@@ -197,7 +199,7 @@ impl Saver {
             }
             // A file that cannot be read is passed over, as one that is missing is.
             let next = frames::find_next(&source, lsn, end)
-                .unwrap_or_else(|_| Some(source.files.segment_end(lsn).min(end)));
+                .unwrap_or_else(|_| Some(source.files().segment_end(lsn).min(end)));
             let has_more = next.is_some() || self.is_followed(lsn, limit);
             if !has_more {
                 return Ok(end);
@@ -219,7 +221,7 @@ impl Saver {
     /// one may be trimmed.
     fn take_members(&mut self, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<()> {
         let source = Arc::clone(&self.source);
-        let (mut at, end) = match frames::look(&source.files, window, lsn, limit) {
+        let (mut at, end) = match frames::look(source.files(), window, lsn, limit) {
             Ok(Scan::Frame { kind: Kind::Batch, payload_len, next }) => {
                 (next, Lsn::new(next.get() + payload_len).min(limit))
             }
@@ -244,10 +246,10 @@ impl Saver {
 
     fn take_member(&mut self, lsn: Lsn, mut payload: Vec<u8>) -> Result<()> {
         self.leave_out(lsn)?;
-        let header = self.source.files.codec.record_of(lsn, &payload);
+        let header = self.source.files().codec.record_of(lsn, &payload);
         self.report.records += 1;
         self.report.record_bytes +=
-            (payload.len() - self.source.files.geometry.envelope_len()) as u64;
+            (payload.len() - self.source.files().geometry.envelope_len()) as u64;
         payload.resize(payload.len().next_multiple_of(ALIGNMENT as usize), 0);
         self.new.write(lsn, &header.to_bytes())?;
         self.new.write(self.new.position(), &payload)?;
@@ -286,7 +288,7 @@ impl Saver {
     /// or none.
     fn is_true_still(&self, window: &mut Window, lsn: Lsn) -> Result<bool> {
         let frame = window.fetch(lsn, RECORD_LEN, Lsn::new(lsn.get() + RECORD_LEN))?;
-        let Some(record) = CommitRecord::parse(self.source.files.codec, lsn, frame) else {
+        let Some(record) = CommitRecord::parse(self.source.files().codec, lsn, frame) else {
             return Ok(true);
         };
         let CommitRecord { begin, checkpoint, .. } = record;
@@ -299,10 +301,10 @@ impl Saver {
 
     /// Counts the records from `lsn` to `end`.
     fn count(&mut self, window: &mut Window, mut lsn: Lsn, end: Lsn) {
-        let envelope = self.source.files.geometry.envelope_len() as u64;
+        let envelope = self.source.files().geometry.envelope_len() as u64;
         while lsn < end
             && let Ok(Scan::Frame { kind, payload_len, next }) =
-                frames::look(&self.source.files, window, lsn, end)
+                frames::look(self.source.files(), window, lsn, end)
         {
             if matches!(kind, Kind::Record | Kind::Member) {
                 self.report.records += 1;
@@ -317,7 +319,7 @@ impl Saver {
         let (mut at, end) = self.run;
         let mut window = Window::new(Arc::clone(&self.source));
         while at < end {
-            let piece = self.source.files.segment_end(at).min(end);
+            let piece = self.source.files().segment_end(at).min(end);
             let len = (piece.get() - at.get()).min(STEP);
             let mut bytes = window.fetch(at, len, piece)?.to_vec();
             // A file may end in a pad, or in what follows a payload up to the next frame.
@@ -331,11 +333,11 @@ impl Saver {
 
     /// Adds the named cursors, if they can be read. One that is in what was lost goes behind it.
     fn add_cursors(&mut self) -> Result<()> {
-        let Ok(places) = CursorFile::of(&self.source).cursor_places() else { return Ok(()) };
+        let Ok(places) = cursors::file::places(self.source.files()) else { return Ok(()) };
         if places.iter().all(|place| place.entry.is_none()) {
             return Ok(());
         }
-        let mut file = cursor::new_file(self.source.files.geometry.secret);
+        let mut file = cursor::new_file(self.source.files().geometry.secret);
         for (index, place) in places.into_iter().enumerate() {
             let Some(mut entry) = place.entry.clone() else { continue };
             let lost = self.lost.iter().find(|(from, end)| (*from..*end).contains(&entry.lsn));
@@ -367,7 +369,7 @@ impl Saver {
     }
 
     fn note(&mut self, lsn: Lsn, reason: &str) {
-        let core = &self.source;
-        self.report.damage.push(damage(core, core.files.segment_of(lsn), lsn, reason.into()));
+        let first = self.source.files().segment_of(lsn);
+        self.report.damage.push(damage(&*self.source, first, lsn, reason.into()));
     }
 }

@@ -3,17 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::files::Files;
 use crate::files::open_files::open_file;
-use crate::log::layout::text::recover::text_runs;
+use crate::files::text::text_runs;
+use crate::files::view::{Still, View};
 use crate::log::open::parts::open_directory;
 use crate::log::report::copy_frames;
 use crate::log::report::verify::{RepairReport, damage};
 use crate::log::state::control::any_geometry;
-use crate::log::state::core::{Core, bare_core};
 use crate::log::state::identity;
 use crate::log::state::named;
 use crate::segment::list;
 use crate::segment::listing::Listing;
+use crate::segment::rights::Rights;
 use crate::{Create, Error, ErrorKind, Fill, Log, Lsn, Options, Result, Tuning};
 
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
@@ -45,7 +47,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
     if firsts.is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "there is no log").at_path(from));
     }
-    let source = Arc::new(bare_core(from, &geometry));
+    let source = Still::of(&Files::new(from, &geometry, Rights::default()));
     if geometry.layout.has_every_segment() {
         return copy_frames::save(source, firsts, to);
     }
@@ -71,7 +73,7 @@ pub fn repair(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<RepairRepo
 }
 
 struct Saver {
-    source: Arc<Core>,
+    source: Arc<Still>,
     log: Log,
     report: RepairReport,
     listing: Arc<Listing>,
@@ -81,8 +83,7 @@ impl Saver {
     /// Saves the lines of the text segment at `first`.
     fn lines(&mut self, first: Lsn) -> Result<()> {
         let source = Arc::clone(&self.source);
-        let core = &source;
-        let runs = match text_runs(core, &mut self.listing, first) {
+        let runs = match text_runs(&*source, &mut self.listing, first) {
             // A file that not everybody may read who may write to the log is not copied.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 self.note(first, &error.to_string());
@@ -91,7 +92,7 @@ impl Saver {
             runs => runs?,
         };
         for run in runs {
-            let segment = open_file(&**core, &mut self.listing, first)?;
+            let segment = open_file(&*source, &mut self.listing, first)?;
             let mut text = vec![0; run.len as usize];
             let count = segment.read(run.start, &mut text)?;
             for line in text[..count].split_inclusive(|byte| *byte == b'\n') {
@@ -108,7 +109,7 @@ impl Saver {
     }
 
     fn note(&mut self, lsn: Lsn, reason: &str) {
-        let core = &self.source;
-        self.report.damage.push(damage(core, core.files.segment_of(lsn), lsn, reason.into()));
+        let first = self.source.files().segment_of(lsn);
+        self.report.damage.push(damage(&*self.source, first, lsn, reason.into()));
     }
 }

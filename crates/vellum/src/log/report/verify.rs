@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::files::frames::{self, Scan};
 use crate::files::open_files;
+use crate::files::view::View;
 use crate::files::window::Window;
 use crate::format::frame::Kind;
 use crate::format::segment::SegmentHeader;
@@ -180,7 +181,7 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
 /// Notes the damage at `lsn` and finds where frames go on.
 fn resume(core: &Arc<Core>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Result<Lsn> {
     let first = core.files.segment_of(lsn);
-    report.damage.push(damage(core, first, lsn, reason.into()));
+    report.damage.push(damage(&**core, first, lsn, reason.into()));
     Ok(frames::find_next(core, lsn, report.end)?.unwrap_or(report.end))
 }
 
@@ -203,7 +204,7 @@ fn walk_lines_from(core: &Arc<Core>, from: Lsn, report: &mut VerifyReport) -> Re
     reader.skip_damage(true);
     let answer = count_lines(&mut reader, core, report);
     for gap in reader.take_gaps() {
-        let there = damage(core, core.files.segment_of(gap.from), gap.from, gap.what());
+        let there = damage(&**core, core.files.segment_of(gap.from), gap.from, gap.what());
         report.damage.push(Damage { path: gap.path, ..there });
     }
     answer
@@ -238,9 +239,9 @@ fn note_holes(core: &Core, line: Range, report: &mut VerifyReport) -> Result<()>
     Ok(())
 }
 
-pub(crate) fn damage(core: &Core, first: Lsn, lsn: Lsn, reason: String) -> Damage {
-    let offset = core.files.geometry.layout.file_header_len() + (lsn.get() - first.get());
-    Damage { path: core.segment_path(first), offset, lsn, reason }
+pub(crate) fn damage(view: &dyn View, first: Lsn, lsn: Lsn, reason: String) -> Damage {
+    let offset = view.files().geometry.layout.file_header_len() + (lsn.get() - first.get());
+    Damage { path: open_files::segment_path(view, first), offset, lsn, reason }
 }
 
 impl Damage {

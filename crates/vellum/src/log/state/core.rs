@@ -212,28 +212,17 @@ fn read_only(core: &Core) -> Error {
     Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.files.dir)
 }
 
-/// A log without shared words, good for reading files.
-pub(crate) fn bare_core(dir: &Dir, geometry: &Geometry) -> Core {
-    core_of(Files::new(dir, geometry, Rights::default()), Region::on_heap())
-}
-
-fn core_of(files: Files, region: Region) -> Core {
+/// A log with the words of a control file, and the stage that they tell of.
+pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
+    let stage = geometry.is_staged().then(|| Stage::of(dir, Filesystem::Other(0)));
     Core {
-        ready: Ready::none(&files.geometry),
-        commits: Commits::none(None),
+        files: Files::new(dir, geometry, Rights::default()),
+        ready: Ready::none(geometry),
+        commits: Commits::none(stage),
         choices: Choices::new(&Options::default()),
         opened: Opened::default(),
         watch: Watch::default(),
         writer: None,
         region,
-        files,
     }
-}
-
-/// The same with the words of a control file, and the stage that they tell of.
-pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
-    let stage = geometry.is_staged().then(|| Stage::of(dir, Filesystem::Other(0)));
-    let mut core = core_of(Files::new(dir, geometry, Rights::default()), region);
-    core.commits = Commits::none(stage);
-    core
 }

@@ -3,11 +3,12 @@
 
 use std::path::PathBuf;
 
+use crate::files::open_files;
 use crate::files::view::View;
 use crate::format::segment::text_file_name;
 use crate::log::state::core::Core;
 use crate::segment::file::{ReadSegment, Segment, UsedStage};
-use crate::segment::listing::{Listing, missing};
+use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::{Lsn, Result};
 
@@ -15,7 +16,7 @@ impl Core {
     /// Path of the segment at `first`, for messages. If the file is missing or the directory cannot
     /// be listed, a path of the same form.
     pub(crate) fn segment_path(&self, first: Lsn) -> PathBuf {
-        self.find_segment(first).unwrap_or_else(|_| missing(&self.files.dir, first))
+        open_files::segment_path(self, first)
     }
 
     /// Path of the segment at `first`, to be opened. If the file is missing, a path of the same

@@ -16,6 +16,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::Files;
 use crate::format::cursor::{self, Entry, FileFault, Place};
 use crate::log::state::control::sync_log_names;
 use crate::log::state::core::Core;
@@ -65,46 +66,11 @@ impl<'a> CursorFile<'a> {
 impl CursorFile<'_> {
     /// The places of all cursors; none where the log never had one.
     pub(crate) fn cursor_places(self) -> Result<Vec<Place>> {
-        let path = self.core.files.dir.join(CURSORS_NAME);
-        match self.core.files.dir.open_file(&path, OFlags::RDONLY) {
-            Ok(fd) => self.read_cursors(&fd),
-            Err(Errno::NOENT) => Ok(Vec::new()),
-            Err(errno) => Err(Error::os(errno, "open the cursors", &path)),
-        }
+        places(&self.core.files)
     }
 
     fn read_cursors(self, fd: &OwnedFd) -> Result<Vec<Place>> {
-        let path = self.core.files.dir.join(CURSORS_NAME);
-        let mut bytes = vec![0; cursor::FILE_LEN + 1];
-        for _ in 0..READS {
-            let count = sys::file::read_up_to_at(fd, &mut bytes, 0).or_os("read", &path)?;
-            let places = cursor::parse_file(&bytes[..count], self.core.files.geometry.secret);
-            let places = places.map_err(|fault| self.refuse_cursors(fault))?;
-            if places.iter().all(|place| !place.is_damaged) {
-                return Ok(places);
-            }
-        }
-        Err(self.refuse_cursors(FileFault::Damaged))
-    }
-
-    fn refuse_cursors(self, fault: FileFault) -> Error {
-        let (kind, message) = match fault {
-            FileFault::Damaged => (
-                ErrorKind::Corrupt,
-                "the file of the cursors is damaged; restore it, or remove it and set the cursors \
-                 again"
-                    .into(),
-            ),
-            FileFault::Stranger => (
-                ErrorKind::Incompatible,
-                "the file of the cursors belongs to another log; remove it".into(),
-            ),
-            FileFault::Version(version) => (
-                ErrorKind::Incompatible,
-                format!("the file of the cursors has format version {version}, not 1"),
-            ),
-        };
-        Error::new(kind, message).at_path(&self.core.files.dir.join(CURSORS_NAME))
+        read_places(&self.core.files, fd)
     }
 
     /// The cursors, each with its index.
@@ -296,4 +262,48 @@ impl Change<'_> {
         self.store(index, self.places[index].entry.clone())?;
         self.sync()
     }
+}
+
+/// The places of all cursors; none where the log never had one.
+pub(crate) fn places(files: &Files) -> Result<Vec<Place>> {
+    let path = files.dir.join(CURSORS_NAME);
+    match files.dir.open_file(&path, OFlags::RDONLY) {
+        Ok(fd) => read_places(files, &fd),
+        Err(Errno::NOENT) => Ok(Vec::new()),
+        Err(errno) => Err(Error::os(errno, "open the cursors", &path)),
+    }
+}
+
+fn read_places(files: &Files, fd: &OwnedFd) -> Result<Vec<Place>> {
+    let path = files.dir.join(CURSORS_NAME);
+    let mut bytes = vec![0; cursor::FILE_LEN + 1];
+    for _ in 0..READS {
+        let count = sys::file::read_up_to_at(fd, &mut bytes, 0).or_os("read", &path)?;
+        let places = cursor::parse_file(&bytes[..count], files.geometry.secret);
+        let places = places.map_err(|fault| refuse(files, fault))?;
+        if places.iter().all(|place| !place.is_damaged) {
+            return Ok(places);
+        }
+    }
+    Err(refuse(files, FileFault::Damaged))
+}
+
+fn refuse(files: &Files, fault: FileFault) -> Error {
+    let (kind, message) = match fault {
+        FileFault::Damaged => (
+            ErrorKind::Corrupt,
+            "the file of the cursors is damaged; restore it, or remove it and set the cursors \
+             again"
+                .into(),
+        ),
+        FileFault::Stranger => (
+            ErrorKind::Incompatible,
+            "the file of the cursors belongs to another log; remove it".into(),
+        ),
+        FileFault::Version(version) => (
+            ErrorKind::Incompatible,
+            format!("the file of the cursors has format version {version}, not 1"),
+        ),
+    };
+    Error::new(kind, message).at_path(&files.dir.join(CURSORS_NAME))
 }

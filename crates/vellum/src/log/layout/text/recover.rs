@@ -11,7 +11,10 @@
 use std::sync::Arc;
 
 use crate::error::OsResult;
+use crate::files::Files;
 use crate::files::open_files::open_file;
+use crate::files::text::{last_newline, text_runs};
+use crate::files::view::{Still, View};
 use crate::format::segment::text_file_name;
 use crate::log::open::zero_tail;
 use crate::log::repair::pad::{self, Reason};
@@ -31,31 +34,32 @@ const EMPTY_MARKER_LEN: u64 = 48;
 
 /// Where a text log begins and ends.
 pub(crate) fn find_end(
-    core: &Arc<Core>,
+    log: &Still,
     firsts: &[Lsn],
     loss: Loss,
     access: Access,
 ) -> Result<Positions> {
-    core.files.check_contiguous(firsts)?;
+    let files = log.files();
+    files.check_contiguous(firsts)?;
     let begin = firsts[0];
     let mut newest = firsts[firsts.len() - 1];
     let mut mended = Mended { padded_bytes: 0, from: Lsn::MAX };
-    let tail = end_of_text(core, firsts, loss, access, &mut mended)?.max(begin);
+    let tail = end_of_text(log, firsts, loss, access, &mut mended)?.max(begin);
     if (loss, access) == (Loss::Power, Access::Change) {
-        let listing = Listing::read(&core.files.dir)?;
-        listing.files.iter().try_for_each(|file| file.remove_plain(&core.files.dir))?;
-        zero_tail::write(&core.files.dir, &core.files.geometry, tail, &mut false)?;
-        newest = list(&core.files.dir)?.last().copied().unwrap_or(newest);
+        let listing = Listing::read(&files.dir)?;
+        listing.files.iter().try_for_each(|file| file.remove_plain(&files.dir))?;
+        zero_tail::write(&files.dir, &files.geometry, tail, &mut false)?;
+        newest = list(&files.dir)?.last().copied().unwrap_or(newest);
     }
     // What is there after a power cut will be there after the next.
     let durable = if loss == Loss::Power { tail } else { begin };
-    let (allocated_end, checkpoint) = (core.files.segment_end(newest), Lsn::ZERO);
+    let (allocated_end, checkpoint) = (files.segment_end(newest), Lsn::ZERO);
     let Mended { padded_bytes, from } = mended;
     let recovered = Recovered { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
     let staged_from = tail;
     let positions =
         Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, recovered };
-    Ok(behind_missing(core, positions, &list(&core.files.dir)?))
+    Ok(behind_missing(files, positions, &list(&files.dir)?))
 }
 
 /// What was filled in, and from where on lines may not be what they were.
@@ -66,10 +70,10 @@ struct Mended {
 
 impl Mended {
     /// Notes a place that is filled in: the line in which it begins has lost something.
-    fn note(&mut self, core: &Core, range: Range) -> Result<()> {
+    fn note(&mut self, files: &Files, range: Range) -> Result<()> {
         self.padded_bytes += range.len;
         if range.start < self.from {
-            self.from = start_of_line(core, range.start)?;
+            self.from = start_of_line(files, range.start)?;
         }
         Ok(())
     }
@@ -77,41 +81,24 @@ impl Mended {
 
 /// Where the line begins in which `end` lies, or that ends there. A line that fills a segment goes
 /// on in the next.
-fn start_of_line(core: &Core, mut end: Lsn) -> Result<Lsn> {
-    let listing = Listing::read(&core.files.dir)?;
+fn start_of_line(files: &Files, mut end: Lsn) -> Result<Lsn> {
+    let listing = Listing::read(&files.dir)?;
     loop {
-        let first = core.files.segment_of(Lsn::new(end.get() - 1));
+        let first = files.segment_of(Lsn::new(end.get() - 1));
         match listing.get(first) {
             None => return Ok(end),
             // Nothing tells without decompressing it.
             Some(file) if file.is_compressed() => return Ok(first),
             Some(_) => {}
         }
-        if core.open_to_read(first)?.data_len()? < end.get() - first.get() {
+        if files.open_to_read(first, None)?.data_len()? < end.get() - first.get() {
             return Ok(end);
         }
-        match last_newline(core, first, end)? {
+        match last_newline(files, first, end)? {
             Some(newline) => return Ok(Lsn::new(newline.get() + 1)),
             None => end = first,
         }
     }
-}
-
-/// The last newline between `first`, where a segment starts, and `end` in it.
-fn last_newline(core: &Core, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
-    const STEP: u64 = 64 << 10;
-    let segment = core.open_to_read(first)?;
-    let mut bytes = vec![0; STEP as usize];
-    while end > first {
-        let start = Lsn::new(end.get().saturating_sub(STEP).max(first.get()));
-        let wanted = (end.get() - start.get()) as usize;
-        let count = segment.read(start, &mut bytes[..wanted])?;
-        if let Some(newline) = memchr::memrchr(b'\n', &bytes[..count]) {
-            return Ok(Some(Lsn::new(start.get() + newline as u64)));
-        }
-        end = start;
-    }
-    Ok(None)
 }
 
 /// Whether the file is gone that the next record would go to, or that it would have to leave.
@@ -124,15 +111,15 @@ pub(crate) fn lacks_newest(core: &Core, listing: &Listing) -> bool {
 
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not
 /// given twice.
-pub(crate) fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) -> Positions {
-    let active = core.files.segment_of(positions.tail);
+pub(crate) fn behind_missing(files: &Files, positions: Positions, firsts: &[Lsn]) -> Positions {
+    let active = files.segment_of(positions.tail);
     if positions.allocated_end <= active || firsts.contains(&active) {
         return positions;
     }
-    let tail = Lsn::new(positions.tail.get().next_multiple_of(core.files.capacity()));
+    let tail = Lsn::new(positions.tail.get().next_multiple_of(files.capacity()));
     match (firsts.iter().find(|first| **first >= tail), firsts.last()) {
         (Some(first), Some(last)) => {
-            Positions { tail: *first, allocated_end: core.files.segment_end(*last), ..positions }
+            Positions { tail: *first, allocated_end: files.segment_end(*last), ..positions }
         }
         _ => Positions { tail, allocated_end: tail, ..positions },
     }
@@ -143,145 +130,110 @@ pub(crate) fn behind_missing(core: &Core, positions: Positions, firsts: &[Lsn]) 
 /// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
 /// a segment, and are cut off its file as its writer was about to do.
 fn end_of_text(
-    core: &Core,
+    log: &Still,
     firsts: &[Lsn],
     loss: Loss,
     access: Access,
     mended: &mut Mended,
 ) -> Result<Lsn> {
+    let files = log.files();
     let mut tail = firsts[0];
     let is_torn = (loss, access) == (Loss::Power, Access::Change);
     let mut newest_plain = None;
     let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
-    let mut listing = Arc::new(Listing::read(&core.files.dir)?);
+    let mut listing = Arc::new(Listing::read(&files.dir)?);
     for first in firsts {
-        let compressed = listing
-            .get(*first)
-            .map(|file| file.content_len(&core.files.dir))
-            .transpose()?
-            .flatten();
+        let compressed =
+            listing.get(*first).map(|file| file.content_len(&files.dir)).transpose()?.flatten();
         if compressed.is_some() {
             // Closed: whatever comes next goes behind it.
-            (tail, newest_plain) = (core.files.segment_end(*first), None);
+            (tail, newest_plain) = (files.segment_end(*first), None);
             continue;
         }
         let mut text_end = *first;
-        for Range { start, len } in text_runs(core, &mut listing, *first)? {
+        for Range { start, len } in text_runs(log, &mut listing, *first)? {
             if start > text_end && access == Access::Change {
                 let hole = Range { start: text_end, len: start.get() - text_end.get() };
-                mended.note(core, hole)?;
-                pad::write(core, hole, Reason::Died)?;
+                mended.note(files, hole)?;
+                pad::write_alone(files, hole, Reason::Died)?;
             }
             text_end = Lsn::new(start.get() + len);
         }
         if text_end > *first {
             if access == Access::Change {
                 for (first, end) in uncut.drain(..) {
-                    let end = if end == first { mark_empty(core, first, mended)? } else { end };
+                    let end = if end == first { mark_empty(files, first, mended)? } else { end };
                     let listing = &mut listing;
                     let end = match is_torn {
-                        true => end_line(core, listing, first, end, mended)?,
+                        true => end_line(log, listing, first, end, mended)?,
                         false => end,
                     };
-                    pad::cut_off(&open_listed(core, listing, first)?, end)?;
+                    pad::cut_off(&open_listed(files, listing, first)?, end)?;
                 }
             }
             (tail, newest_plain) = (text_end, Some(*first));
         }
-        if text_end < core.files.segment_end(*first) {
+        if text_end < files.segment_end(*first) {
             uncut.push((*first, text_end));
         }
     }
     match newest_plain.filter(|_| is_torn) {
-        Some(first) => end_line(core, &mut listing, first, tail, mended),
+        Some(first) => end_line(log, &mut listing, first, tail, mended),
         None => Ok(tail),
     }
 }
 
 /// Opens a file to be written to where it was listed: listing the directory for each of thousands
 /// of files takes minutes.
-fn open_listed(core: &Core, listing: &Listing, first: Lsn) -> Result<Segment> {
+fn open_listed(files: &Files, listing: &Listing, first: Lsn) -> Result<Segment> {
     match listing.get(first) {
-        Some(file) => {
-            Segment::open_unmapped(&core.files.dir, file.path.clone(), &core.files.geometry, first)
-        }
-        None => core.open_unmapped(first),
+        Some(file) => Segment::open_unmapped(&files.dir, file.path.clone(), &files.geometry, first),
+        None => files.open_unmapped(first, None),
     }
 }
 
 /// Puts a short marker into a closed file without text: an empty one would pass for one that
 /// somebody has emptied. Returns where the text ends now: where it did, if there is no space for
 /// that.
-fn mark_empty(core: &Core, first: Lsn, mended: &mut Mended) -> Result<Lsn> {
+fn mark_empty(files: &Files, first: Lsn, mended: &mut Mended) -> Result<Lsn> {
     let marker = Range { start: first, len: EMPTY_MARKER_LEN };
-    mended.note(core, marker)?;
-    Ok(pad::write(core, marker, Reason::Died).map_or(first, |()| marker.end()))
+    mended.note(files, marker)?;
+    Ok(pad::write_alone(files, marker, Reason::Died).map_or(first, |()| marker.end()))
 }
 
 /// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where
 /// it ends now. One that fills its segment ends in the next.
 fn end_line(
-    core: &Core,
+    log: &Still,
     listing: &mut Arc<Listing>,
     first: Lsn,
     end: Lsn,
     mended: &mut Mended,
 ) -> Result<Lsn> {
+    let files = log.files();
     let mut last = *b"\n";
     if end > first {
-        open_file(core, listing, first)?.read(Lsn::new(end.get() - 1), &mut last)?;
+        open_file(log, listing, first)?.read(Lsn::new(end.get() - 1), &mut last)?;
     }
     if last == *b"\n" {
         return Ok(end);
     }
-    mended.note(core, Range { start: end, len: 1 })?;
-    if end == core.files.segment_end(first) {
-        make_missing(core, end)?;
+    mended.note(files, Range { start: end, len: 1 })?;
+    if end == files.segment_end(first) {
+        make_missing(files, end)?;
     }
-    let segment = core.open_unmapped(core.files.segment_of(end))?;
+    let segment = files.open_unmapped(files.segment_of(end), None)?;
     segment.write(b"\n", segment.offset_of(end))?;
     Ok(Lsn::new(end.get() + 1))
 }
 
 /// Makes the file of the segment at `first`, behind all others, unless it is there.
-fn make_missing(core: &Core, first: Lsn) -> Result<()> {
-    let listing = Listing::read(&core.files.dir)?;
+fn make_missing(files: &Files, first: Lsn) -> Result<()> {
+    let listing = Listing::read(&files.dir)?;
     let Some(last) = listing.files.last().filter(|last| last.first < first) else { return Ok(()) };
     let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
-    let path = core.files.dir.join(text_file_name(time, first, true));
-    let rights =
-        core.files.dir.stat(&last.path).and_then(|last| Rights::like(&last, &core.files.dir));
+    let path = files.dir.join(text_file_name(time, first, true));
+    let rights = files.dir.stat(&last.path).and_then(|last| Rights::like(&last, &files.dir));
     let rights = rights.or_os("look at", &last.path)?;
-    rights.create(&core.files.dir, &path, "make the next segment").map(drop)
-}
-
-/// The stretches without NULs of a text segment.
-pub(crate) fn text_runs(core: &Core, listing: &mut Arc<Listing>, first: Lsn) -> Result<Vec<Range>> {
-    const STEP: usize = 1 << 20;
-    let segment = open_file(core, listing, first)?;
-    let len = segment.data_len()?.min(core.files.capacity());
-    let mut runs: Vec<Range> = Vec::new();
-    let mut bytes = vec![0; STEP.min(len as usize)];
-    let mut offset = 0;
-    while offset < len {
-        let wanted = bytes.len().min((len - offset) as usize);
-        let count = segment.read(Lsn::new(first.get() + offset), &mut bytes[..wanted])?;
-        let mut at = 0;
-        while let Some(begin) = bytes[at..count].iter().position(|byte| *byte != 0) {
-            let begin = at + begin;
-            let rest = &bytes[begin..count];
-            let run_len = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
-            let start = Lsn::new(first.get() + offset + begin as u64);
-            match runs.last_mut().filter(|run| run.end() == start) {
-                Some(run) => run.len += run_len as u64,
-                None => runs.push(Range { start, len: run_len as u64 }),
-            }
-            at = begin + run_len;
-        }
-        if count < wanted {
-            break;
-        }
-        offset += count as u64;
-    }
-    Ok(runs)
+    rights.create(&files.dir, &path, "make the next segment").map(drop)
 }
