@@ -59,6 +59,7 @@ const AREAS: &[Area] = &[
         name: "recovery",
         paths: &[
             "log/open/recover.rs",
+            "log/open/plan.rs",
             "log/open/zero_tail.rs",
             "log/open/words_check.rs",
             "log/layout/framed/recover.rs",

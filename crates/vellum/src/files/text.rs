@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::files::Files;
-use crate::files::open_files::open_file;
+use crate::files::open_files::{open_file, open_to_read};
 use crate::files::view::View;
 use crate::lsn::Range;
 use crate::segment::listing::Listing;
@@ -45,9 +44,9 @@ pub(crate) fn text_runs(
 }
 
 /// The last newline between `first`, where a segment starts, and `end` in it.
-pub(crate) fn last_newline(files: &Files, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
+pub(crate) fn last_newline(view: &dyn View, first: Lsn, mut end: Lsn) -> Result<Option<Lsn>> {
     const STEP: u64 = 64 << 10;
-    let segment = files.open_to_read(first, None)?;
+    let segment = open_to_read(view, first)?;
     let mut bytes = vec![0; STEP as usize];
     while end > first {
         let start = Lsn::new(end.get().saturating_sub(STEP).max(first.get()));

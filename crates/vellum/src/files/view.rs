@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::Lsn;
 use crate::files::Files;
 use crate::segment::kept::KeptFiles;
+use crate::segment::listing::Listing;
 
 /// A log as a reader sees it at this moment.
 pub(crate) trait View: Send + Sync + 'static {
@@ -41,18 +42,29 @@ pub(crate) trait View: Send + Sync + 'static {
 /// Files that no process uses, or of which only closed segments are read.
 pub(crate) struct Still {
     files: Files,
+    /// Where they are, if that is known.
+    listing: Arc<Listing>,
     staged_from: Option<Lsn>,
 }
 
 impl Still {
     /// Reads all records from the segments.
     pub(crate) fn of(files: &Files) -> Arc<Still> {
-        Arc::new(Still { files: files.again(), staged_from: None })
+        Arc::new(Still { files: files.again(), listing: Arc::default(), staged_from: None })
+    }
+
+    /// Reads all records from the segments, which are where the listing says.
+    pub(crate) fn listed(files: &Files, listing: &Arc<Listing>) -> Still {
+        Still { files: files.again(), listing: Arc::clone(listing), staged_from: None }
     }
 
     /// Reads records from the stage where they are at `staged_from` or behind.
     pub(crate) fn staged(files: &Files, staged_from: Lsn) -> Arc<Still> {
-        Arc::new(Still { files: files.again(), staged_from: Some(staged_from) })
+        Arc::new(Still {
+            files: files.again(),
+            listing: Arc::default(),
+            staged_from: Some(staged_from),
+        })
     }
 }
 
@@ -79,5 +91,9 @@ impl View for Still {
 
     fn kept_files(&self) -> Option<&KeptFiles> {
         None
+    }
+
+    fn known_path(&self, first: Lsn) -> Option<PathBuf> {
+        self.listing.path_of(first)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct SegmentFile {
 /// compressed one counts: it was on the device before it got its name, and a power cut may bring
 /// back the other as it was long before. Of two that differ in time the later counts: the other is
 /// of a creation that failed, and could not even be undone.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<SegmentFile>,
     /// The files of the stage, in no order.
@@ -92,6 +92,11 @@ impl Listing {
     pub(crate) fn get(&self, first: Lsn) -> Option<&SegmentFile> {
         let index = self.files.binary_search_by_key(&first, |file| file.first).ok()?;
         self.files.get(index)
+    }
+
+    /// Path of the segment at `first`, where it is there.
+    pub(crate) fn path_of(&self, first: Lsn) -> Option<PathBuf> {
+        Some(self.get(first)?.path.clone())
     }
 
     /// How many of `files`, which follow one another, lie wholly before `position`: the next one

@@ -12,6 +12,7 @@ use rustix::fs::{self, Mode};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::Files;
 use crate::format::control::Geometry;
 use crate::format::segment::parse_file_name;
 use crate::identity::{Recovery, RecoveryReason};
@@ -28,7 +29,7 @@ use crate::log::state::names::{
     RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
     UNFINISHED_CURSORS_NAME,
 };
-use crate::log::state::positions::{Access, Evidence, Loss, Positions};
+use crate::log::state::positions::{Evidence, Loss, Positions};
 use crate::log::state::rewrite;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
@@ -211,10 +212,12 @@ fn make_control_again(dir: &Dir, options: &Options) -> Result<Opened> {
     let geometry = Geometry { boot_id: this_boot()?, ..stored };
     let loss = Loss::of(&stored, geometry.boot_id);
     let evidence = Evidence::without_words(loss, identity.identity.as_ref());
-    let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
+    let files = Files::new(dir, &geometry, Rights::default());
+    let listing = Arc::new(Listing::read(dir)?);
+    let (positions, listing) = recover::recover(&files, listing, evidence)?;
     if loss == Loss::Power {
         // All of it counts as durable from now on, and may have been copied here a moment ago.
-        rewrite::sync_all(dir, &geometry)?;
+        rewrite::sync_all(dir, &geometry, &listing)?;
     }
     let geometry = Geometry { cut: 0, ..geometry };
     let lost = RecoveryReason::ControlLost;

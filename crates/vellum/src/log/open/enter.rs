@@ -15,6 +15,7 @@ use rustix::fs::{OFlags, rmdir};
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::Files;
 use crate::format::control::Geometry;
 use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
@@ -38,11 +39,12 @@ use crate::log::state::core::{Core, Participation, core_with};
 use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
-use crate::log::state::positions::{Access, Evidence, Loss};
+use crate::log::state::positions::{Evidence, Loss};
 use crate::log::state::watch::Watch;
 use crate::log::state::{named, poison, rewrite};
 use crate::options::policy::PolicyUpdate;
 use crate::segment::listing::Listing;
+use crate::segment::rights::Rights;
 use crate::shared::region::Region;
 use crate::shared::{commit, tail_word};
 use crate::sys::filesystem::Filesystem;
@@ -268,7 +270,7 @@ fn go_on(
 ) -> Result<Opened> {
     let (geometry, words) = (core.files.geometry, core.words());
     if text::recover::lacks_newest(&core, &listing) {
-        let positions = recover::find_end_behind_newest(&core)?;
+        let positions = recover::find_end_behind_newest(&core, &listing)?;
         overwrite_control(&control, &geometry, positions, words.full.untold())
             .or_os("write", &core.files.dir.join(CONTROL_NAME))?;
     } else if core.commits.stage.is_some() {
@@ -306,14 +308,15 @@ fn take_up_again(
         stored_geometry(dir).unwrap_or(Geometry { has_commits: true, ..core.files.geometry });
     let geometry = Geometry { boot_id: this_boot()?, ..noted };
     let evidence = Evidence::new(Loss::Power, identity.identity.as_ref(), &reserved);
-    let positions = recover::scan(dir, &geometry, evidence, Access::Change)?;
+    let files = Files::new(dir, &geometry, Rights::default());
+    let (positions, listing) = recover::recover(&files, Arc::clone(listing), evidence)?;
     if lost.is_poisoned {
         // After a failed sync. What a staged log has committed had been written directly.
         let from = if geometry.is_staged() { positions.recovered.durable } else { positions.begin };
         rewrite::records(dir, &geometry, from, positions.tail)?;
     }
     // All of it counts as durable from now on, and may have been copied here a moment ago.
-    rewrite::sync_all(dir, &geometry)?;
+    rewrite::sync_all(dir, &geometry, &listing)?;
     let geometry = Geometry { cut: 0, ..geometry };
     // Before the words count, and positions are given out by them.
     let (identity, recovery) = identity::after_recovery(

@@ -6,6 +6,7 @@ pub(crate) mod create;
 pub(crate) mod enter;
 pub(crate) mod leave;
 pub(crate) mod parts;
+pub(crate) mod plan;
 pub(crate) mod reading;
 pub(crate) mod recover;
 pub(crate) mod reopen;

@@ -8,6 +8,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::Files;
 use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
 use crate::log::layout::text::policy;
@@ -20,9 +21,10 @@ use crate::log::state::core::{Core, core_with};
 use crate::log::state::gate;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::names::CONTROL_NAME;
-use crate::log::state::positions::{Access, Evidence, Loss, Positions};
+use crate::log::state::positions::{Evidence, Loss, Positions};
 use crate::segment::kept::KeptFiles;
 use crate::segment::list;
+use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::shared::region::Region;
 use crate::shared::tail_word;
@@ -161,7 +163,8 @@ fn worked_out(
 ) -> Result<Region> {
     let region = Region::on_heap();
     let evidence = Evidence::without_words(loss, identity);
-    let found = recover::scan(dir, geometry, evidence, Access::Look)?;
+    let files = Files::new(dir, geometry, Rights::default());
+    let (found, _) = recover::find_end(&files, &Arc::new(Listing::read(dir)?), evidence)?;
     // A process that may change nothing has synced nothing: only a commit record vouches for what
     // was durable.
     let durable = match geometry.layout.has_commit_records() {

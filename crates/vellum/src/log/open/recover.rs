@@ -4,51 +4,61 @@
 //! log ends behind its last whole frame (`framed::recover`), in the segments or in the stage, a
 //! text log behind its last byte that is not NUL (`text::recover`).
 //!
+//! [`find_end`] decides and changes nothing. What is to be changed is a plan (`open::plan`), which
+//! a reader leaves alone. One listing of the directory serves both.
+//!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.
 
+use std::sync::Arc;
+
 use crate::files::Files;
-use crate::files::view::Still;
-use crate::format::control::Geometry;
 use crate::log::layout::framed;
 use crate::log::layout::text;
-use crate::log::open::zero_tail;
+use crate::log::open::plan::{self, Plan, Step};
 use crate::log::state::core::Core;
-use crate::log::state::positions::{Access, Evidence, Loss, Positions};
-use crate::segment::list;
-use crate::segment::rights::Rights;
+use crate::log::state::positions::{Evidence, Loss, Positions};
+use crate::segment::listing::Listing;
 use crate::shared::commit;
 use crate::shared::tail_word;
-use crate::sys::Dir;
 use crate::{Layout, Lsn, Result};
 
-/// Works out the positions of the log in `dir`.
-pub(crate) fn scan(
-    dir: &Dir,
-    geometry: &Geometry,
+/// Where the log begins and ends as its files are, and what recovery would change.
+pub(crate) fn find_end(
+    files: &Files,
+    listing: &Arc<Listing>,
     evidence: Evidence<'_>,
-    access: Access,
-) -> Result<Positions> {
-    let mut firsts = list(dir)?;
-    if access == Access::Change && geometry.cut != 0 {
-        zero_tail::write(dir, geometry, Lsn::new(geometry.cut), &mut false)?;
-        firsts = list(dir)?;
+) -> Result<(Positions, Plan)> {
+    if listing.files.is_empty() {
+        let positions = Positions::of_new_log(&files.geometry);
+        return Ok((positions, Plan { steps: Vec::new(), positions }));
     }
-    if firsts.is_empty() {
-        return Ok(Positions::of_new_log(geometry));
-    }
-    let log = Still::of(&Files::new(dir, geometry, Rights::default()));
-    match geometry.layout {
-        // The newest segments may be gone now: they are cut with what was in them.
-        Layout::Framed => framed::recover::find_end(&log, &firsts, evidence, access),
-        Layout::Text => text::recover::find_end(&log, &firsts, evidence.loss, access),
+    match files.geometry.layout {
+        Layout::Framed => framed::recover::find_end(files, &listing.firsts(), evidence),
+        Layout::Text => text::recover::find_end(files, listing, evidence.loss),
     }
 }
 
-/// Where a log goes on that lacks its newest file: behind the words of `core`, which nobody uses.
-pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
+/// Finds the end of the log and makes its files end there. Returns the files that are there then.
+pub(crate) fn recover(
+    files: &Files,
+    listing: Arc<Listing>,
+    evidence: Evidence<'_>,
+) -> Result<(Positions, Arc<Listing>)> {
+    let cut = Lsn::new(files.geometry.cut);
+    // The newest segments may be gone then: they are cut with the records in them.
+    let finish = [Step::Clear { from: cut, zeros: None }];
+    let steps = if cut == Lsn::ZERO { &[] } else { &finish[..] };
+    let listing = plan::carry_out(files, listing, steps)?;
+    let (_, Plan { steps, positions }) = find_end(files, &listing, evidence)?;
+    Ok((positions, plan::carry_out(files, listing, &steps)?))
+}
+
+/// Where a log continues that lacks its newest file: behind the words of `core`, which no process
+/// uses.
+pub(crate) fn find_end_behind_newest(core: &Core, listing: &Arc<Listing>) -> Result<Positions> {
     let evidence = Evidence::without_words(Loss::Words, None);
-    let found = scan(&core.files.dir, &core.files.geometry, evidence, Access::Change)?;
+    let (found, listing) = recover(&core.files, Arc::clone(listing), evidence)?;
     let words = core.words();
     let positions = Positions {
         begin: core.begin(),
@@ -58,5 +68,101 @@ pub(crate) fn find_end_behind_newest(core: &Core) -> Result<Positions> {
         allocated_end: Lsn::new(words.allocated_end()).max(found.allocated_end),
         ..found
     };
-    Ok(text::recover::behind_missing(&core.files, positions, &list(&core.files.dir)?))
+    Ok(text::recover::behind_missing(&core.files, positions, &listing.firsts()))
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::log::state::control::stored_geometry;
+    use crate::segment::rights::Rights;
+    use crate::sys::Dir;
+    use crate::{Options, Tuning};
+
+    /// A closed log with records in several files, and its directory.
+    fn log_of(options: Options, line: &[u8]) -> (tempfile::TempDir, Arc<Listing>, Files) {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("log");
+        let tuning = Tuning::new().segment_capacity_bytes(4096);
+        let log = options.tuning(tuning).open(&path).unwrap();
+        for _ in 0..300 {
+            log.append(line).unwrap();
+        }
+        drop(log);
+        let dir = Dir::open(&path).unwrap();
+        let geometry = stored_geometry(&dir).unwrap();
+        let listing = Arc::new(Listing::read(&dir).unwrap());
+        assert!(listing.files.len() > 2);
+        (parent, listing, Files::new(&dir, &geometry, Rights::default()))
+    }
+
+    fn contents(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+        let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+        all.sort();
+        all
+    }
+
+    fn evidence(loss: Loss) -> Evidence<'static> {
+        Evidence::without_words(loss, None)
+    }
+
+    /// Finding the end changes nothing. Once the plan is carried out, the log ends where the plan
+    /// said, and nothing is left to be done.
+    fn check(files: &Files, listing: &Arc<Listing>, loss: Loss) -> Vec<Step> {
+        let before = contents(files.dir.path());
+        let (seen, plan) = find_end(files, listing, evidence(loss)).unwrap();
+        assert!(contents(files.dir.path()) == before);
+        assert!(seen.tail <= plan.positions.tail);
+        let left = plan::carry_out(files, Arc::clone(listing), &plan.steps).unwrap();
+        assert_eq!(left.firsts(), Listing::read(&files.dir).unwrap().firsts());
+        let (seen, again) = find_end(files, &left, evidence(loss)).unwrap();
+        assert_eq!(seen.tail, plan.positions.tail);
+        assert_eq!(seen.allocated_end, plan.positions.allocated_end);
+        assert_eq!(again.positions.tail, seen.tail);
+        assert_eq!(again.positions.recovered.padded_bytes, 0);
+        let is_done = |step: &Step| matches!(step, Step::Clear { .. } | Step::Cut { .. });
+        assert!(again.steps.iter().all(is_done), "{:?}", again.steps);
+        plan.steps
+    }
+
+    #[test]
+    fn finding_the_end_of_a_text_log_changes_nothing_and_its_plan_is_enough() {
+        for loss in [Loss::Words, Loss::Power] {
+            let options = Options::text().rotate_bytes(1000);
+            let (_parent, listing, files) = log_of(options, b"a line of text\n");
+            let path = |index: usize| &listing.files[listing.files.len() - 1 - index].path;
+            // The last line is torn, the file before has a hole, the one before is empty.
+            let text = fs::read(path(0)).unwrap();
+            let end = text.iter().rposition(|byte| *byte == b'\n').unwrap();
+            fs::write(path(0), &text[..end - 3]).unwrap();
+            let mut text = fs::read(path(1)).unwrap();
+            text[30..45].fill(0);
+            fs::write(path(1), text).unwrap();
+            fs::write(path(2), b"").unwrap();
+            let steps = check(&files, &listing, loss);
+            assert!(steps.iter().any(|step| matches!(step, Step::Pad(range) if range.len == 15)));
+            assert!(steps.iter().any(|step| matches!(step, Step::Mark(_))));
+            let ends_line = steps.iter().any(|step| matches!(step, Step::EndLine(_)));
+            assert_eq!(ends_line, loss == Loss::Power);
+        }
+    }
+
+    #[test]
+    fn finding_the_end_of_a_framed_log_changes_nothing_and_its_plan_is_enough() {
+        for loss in [Loss::Words, Loss::Power] {
+            let (_parent, listing, files) = log_of(Options::events(), &[b'x'; 100]);
+            let path = &listing.files[listing.files.len() / 2].path;
+            let mut bytes = fs::read(path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 50].fill(0);
+            fs::write(path, bytes).unwrap();
+            let steps = check(&files, &listing, loss);
+            let pads = steps.iter().any(|step| matches!(step, Step::Pad(_)));
+            assert_eq!(pads, loss == Loss::Words, "{steps:?}");
+        }
+    }
 }

@@ -26,21 +26,22 @@ const PAGE: usize = 4096;
 /// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
 /// Sets `has_begun` once something of it may be gone.
 pub(crate) fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
-    write_to(dir, geometry, from, None, has_begun)
+    write_to(dir, geometry, &Listing::read(dir)?, (from, None), has_begun)
 }
 
-/// As [`write`], of a segment of which it may be known that only zeros follow from `zeros` on.
+/// As [`write`], of the files that were listed. Nothing but zeros follows in the segment from
+/// `zeros` on, where that is known.
 pub(crate) fn write_to(
     dir: &Dir,
     geometry: &Geometry,
-    from: Lsn,
-    zeros: Option<Lsn>,
+    listing: &Listing,
+    (from, zeros): (Lsn, Option<Lsn>),
     has_begun: &mut bool,
 ) -> Result<()> {
     let capacity = geometry.segment_capacity;
     let active = Lsn::new(from.get() / capacity * capacity);
     // The newest first, so that there is never a gap.
-    for file in Listing::read(dir)?.files.into_iter().rev() {
+    for file in listing.files.iter().rev() {
         let path = &file.path;
         if file.first > active {
             file.remove(dir)?;

@@ -52,11 +52,6 @@ pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
     write_to(&core.files, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
 }
 
-/// Pads a range in files that no other process uses.
-pub(crate) fn write_alone(files: &Files, range: Range, reason: Reason) -> Result<()> {
-    write_to(files, range, reason, |first| files.open_unmapped(first, None).map(Arc::new))
-}
-
 /// As [`write()`], to segments that `open` gives.
 pub(crate) fn write_to(
     files: &Files,

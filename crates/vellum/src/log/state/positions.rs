@@ -97,10 +97,3 @@ impl Loss {
         if is_words { Loss::Words } else { Loss::Power }
     }
 }
-
-/// Whether the log may be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Change,
-    Look,
-}

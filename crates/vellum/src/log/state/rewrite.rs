@@ -112,9 +112,9 @@ pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Resul
 
 /// Syncs every segment; those that are clean cost little. Those that cannot be synced are dirty
 /// afterwards.
-pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry) -> Result<()> {
+pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry, listing: &Listing) -> Result<()> {
     let len_max = geometry.layout.file_header_len() + geometry.segment_capacity;
-    for file in Listing::read(dir)?.files {
+    for file in &listing.files {
         let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;
         let synced = sys::sync::sync(&fd);
         if synced.is_err()

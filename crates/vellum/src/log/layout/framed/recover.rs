@@ -10,11 +10,10 @@
 //! Only the newest segments are looked through for commit records, from the newest one back to the
 //! first that has one. Recycled segments that wait beyond the tail hold none that are valid there.
 //!
-//! **If the process dies here**: see `wipe`.
+//! **If the process dies here**: see `open::plan`.
 
 use std::sync::Arc;
 
-use crate::error::OsResult;
 use crate::files::Files;
 use crate::files::frames::{self, Scan, Zeros};
 use crate::files::view::{Still, View};
@@ -24,40 +23,29 @@ use crate::format::frame::{ALIGNMENT, Kind};
 use crate::format::identity::CutCheckpoint;
 use crate::format::segment::{HEADER_LEN, path};
 use crate::log::layout::framed::staged;
-use crate::log::open::zero_tail;
-use crate::log::repair::pad::{self, Reason};
-use crate::log::state::positions::{Access, Evidence, Loss, Positions, Recovered};
+use crate::log::open::plan::{Plan, Step};
+use crate::log::state::positions::{Evidence, Loss, Positions, Recovered};
 use crate::lsn::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Bytes of a segment read at a time in search of commit records.
-const STEP: usize = 256 << 10;
+const STEP: u64 = 256 << 10;
 
-/// Where a framed log begins and ends.
+/// Where a framed log begins and ends, and what recovery would change.
 pub(crate) fn find_end(
-    log: &Arc<Still>,
+    files: &Files,
     firsts: &[Lsn],
     evidence: Evidence<'_>,
-    access: Access,
-) -> Result<Positions> {
-    let (files, Evidence { loss, cut, reserved, .. }) = (log.files(), evidence);
+) -> Result<(Positions, Plan)> {
+    let (log, Evidence { loss, reserved, .. }) = (&Still::of(files), evidence);
     let mut zeros = Zeros::default();
-    let newest_record @ (_, record) = find_record(&**log, &mut zeros, firsts, Lsn::MAX)?;
+    let (at, record) = newest_record(log, &mut zeros, firsts, Lsn::MAX)?;
     let noted = noted_begin(files, firsts)?.max(record.begin);
-    let firsts = without_trimmed(files, firsts, noted, access)?;
-    let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
-    files.check_contiguous(&firsts)?;
-    files.header(oldest)?;
-    if noted != Lsn::ZERO && files.segment_of(noted) < oldest {
-        // The segment in which the log begins is gone: opening it gives the error.
-        files.open_to_read(files.segment_of(noted), None)?;
-    }
-    let begin = noted.max(oldest);
+    let (firsts, trimmed) = without_trimmed(files, firsts, noted);
+    let remove = |first: &Lsn| Step::Remove(path(&files.dir, *first));
+    let mut steps: Vec<Step> = trimmed.iter().map(remove).collect();
+    let (begin, limit) = extent(files, &firsts, noted)?;
     let durable = record.durable.max(begin);
-    let limit = files.segment_end(newest);
-    if begin > limit {
-        return Err(begins_beyond(files, oldest, begin, limit));
-    }
     let mut window = Window::new(Arc::clone(log));
     let from = start_of_scan(files, &mut window, begin, durable, limit)?;
     let end_in_segments = frames::end_of_row(files, &mut window, from, limit, reserved)?;
@@ -65,64 +53,88 @@ pub(crate) fn find_end(
         return Err(damage(files, end_in_segments, durable));
     }
     let mut end = staged::end_behind(files, evidence, end_in_segments, limit)?;
-    let (mut cut_bytes, mut padded_bytes) = (0, 0);
-    let holes = reserved.iter().filter(|range| range.end() <= end);
-    let from = holes.clone().map(|hole| hole.start).min().unwrap_or(end);
-    if access == Access::Change {
-        staged::write_behind(files, end_in_segments, end)?;
-        for hole in holes {
-            padded_bytes += hole.len;
-            pad::write_alone(files, *hole, Reason::Died)?;
-        }
-        window.forget();
+    if end > end_in_segments {
+        steps.push(Step::Unstage { begin: end_in_segments, end });
     }
+    let mut holes: Vec<Range> = reserved.iter().filter(|hole| hole.end() <= end).copied().collect();
+    let from = holes.iter().map(|hole| hole.start).min().unwrap_or(end);
+    let mut cut_bytes = 0;
     match loss {
-        Loss::Words => {
-            (end, padded_bytes) = behind_holes(log, &mut window, end, limit, access)?;
-        }
-        Loss::Power => {
-            cut_bytes = torn_len(log, &mut zeros, end, limit)?;
-            if access == Access::Change {
-                let zeros = zeros.known(files, end).map(|zeros| zeros.max(end));
-                zero_tail::write_to(&files.dir, &files.geometry, end, zeros, &mut false)?;
-            }
-        }
+        Loss::Words => end = behind_holes(log, &mut window, end, limit, &mut holes)?,
+        Loss::Power => cut_bytes = torn_len(log, &mut zeros, end, limit)?,
     }
+    steps.extend(holes.iter().map(|hole| Step::Pad(*hole)));
+    if loss == Loss::Power {
+        let zeros = zeros.known(files, end).map(|zeros| zeros.max(end));
+        steps.push(Step::Clear { from: end, zeros });
+    }
+    let padded_bytes = holes.iter().map(|hole| hole.len).sum();
     let recovered = Recovered { durable, cut_bytes, padded_bytes, from };
-    let durable = if loss == Loss::Power { end } else { durable };
-    let newest = if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { newest };
-    let allocated_end = files.segment_end(newest).max(files.segment_end(oldest));
-    let checkpoint = checkpoint_before(&**log, &mut zeros, &firsts, newest_record, (end, cut))?;
-    let staged_from = if access == Access::Change { end } else { end_in_segments };
-    Ok(Positions { begin, durable, tail: end, staged_from, allocated_end, checkpoint, recovered })
+    let newest =
+        if loss == Loss::Power { Lsn::new(end.get().max(1) - 1) } else { firsts[firsts.len() - 1] };
+    let positions = Positions {
+        begin,
+        durable: if loss == Loss::Power { end } else { durable },
+        tail: end,
+        staged_from: end,
+        allocated_end: files.segment_end(newest).max(files.segment_end(firsts[0])),
+        checkpoint: checkpoint(files, &firsts, (at, record), (end_in_segments, end), evidence.cut)?,
+        recovered,
+    };
+    let seen = Positions { staged_from: end_in_segments, ..positions };
+    Ok((seen, Plan { steps, positions }))
 }
 
-/// The checkpoint of the newest commit record; where that has arrived without what lies in front of
-/// it, the one before, which was acknowledged. Of a log that was cut since, the one noted then.
-fn checkpoint_before(
-    view: &dyn View,
-    zeros: &mut Zeros,
+/// Where a log of these segments begins, and where the last of them ends.
+fn extent(files: &Files, firsts: &[Lsn], noted: Lsn) -> Result<(Lsn, Lsn)> {
+    let (oldest, newest) = (firsts[0], firsts[firsts.len() - 1]);
+    files.check_contiguous(firsts)?;
+    files.header(oldest)?;
+    if noted != Lsn::ZERO && files.segment_of(noted) < oldest {
+        // The segment in which the log begins is gone: opening it gives the error.
+        files.open_to_read(files.segment_of(noted), None)?;
+    }
+    let (begin, limit) = (noted.max(oldest), files.segment_end(newest));
+    if begin > limit {
+        return Err(begins_beyond(files, oldest, begin, limit));
+    }
+    Ok((begin, limit))
+}
+
+/// The checkpoint of the newest commit record. Where that has arrived without the records in front
+/// of it, of the one before, which was acknowledged. Where a truncation has removed it, the one
+/// that was noted then. The log ends at `end`, and some of it may be in the stage.
+fn checkpoint(
+    files: &Files,
     firsts: &[Lsn],
     newest: (Lsn, CommitRecord),
-    (end, cut): (Lsn, CutCheckpoint),
+    (staged_from, end): (Lsn, Lsn),
+    cut: CutCheckpoint,
 ) -> Result<Lsn> {
-    let is_there = newest.1.checkpoint < end;
-    let (at, record) = if is_there { newest } else { find_record(view, zeros, firsts, end)? };
+    let log = match staged_from < end {
+        true => Still::staged(files, staged_from),
+        false => Still::of(files),
+    };
+    let (at, record) = match newest.1.checkpoint < end {
+        true => newest,
+        false => newest_record(&log, &mut Zeros::default(), firsts, end)?,
+    };
     Ok(if at < cut.at { cut.checkpoint } else { record.checkpoint })
 }
 
 /// Where the commit record is that knows of most, in the newest segment that has any, and what it
 /// says; zeros where there is none. Of those alone whose segment begins and whose checkpoint lies
 /// before `limit`.
-fn find_record(
-    view: &dyn View,
+fn newest_record(
+    view: &Arc<impl View>,
     zeros: &mut Zeros,
     firsts: &[Lsn],
     limit: Lsn,
 ) -> Result<(Lsn, CommitRecord)> {
     let firsts = if view.files().geometry.has_commits { firsts } else { &[] };
     for first in firsts.iter().rev().filter(|first| **first < limit) {
-        if let Some(found) = last_record(view.files(), *first, zeros.after(view, *first), limit)? {
+        let zeros = zeros.after(&**view, *first).min(limit);
+        if let Some(found) = last_record(view, *first, zeros, limit)? {
             return Ok(found);
         }
     }
@@ -133,21 +145,21 @@ fn find_record(
 /// lies before `limit`. No other knows of more: they are put there in turn, and `durable` only
 /// grows.
 fn last_record(
-    files: &Files,
+    view: &Arc<impl View>,
     first: Lsn,
     zeros: Lsn,
     limit: Lsn,
 ) -> Result<Option<(Lsn, CommitRecord)>> {
-    let segment = files.open_to_read(first, None)?;
-    let mut bytes = vec![0; STEP + RECORD_LEN as usize];
+    let (files, mut window) = (view.files(), Window::new(Arc::clone(view)));
     let mut end = zeros.get().next_multiple_of(ALIGNMENT);
     while end > first.get() {
-        let start = end.saturating_sub(STEP as u64).max(first.get());
+        let start = end.saturating_sub(STEP).max(first.get());
         let wanted = (end + RECORD_LEN).min(files.segment_end(first).get()) - start;
         // Pieces overlap, so that a commit record lies whole in one of them.
-        let count = segment.read(Lsn::new(start), &mut bytes[..wanted as usize])?;
+        let bytes = window.fetch(Lsn::new(start), wanted, Lsn::new(start + wanted))?;
+        let count = bytes.len();
         for offset in (0..count.min((end - start) as usize)).step_by(ALIGNMENT as usize).rev() {
-            let bytes = &bytes[offset..count];
+            let bytes = &bytes[offset..];
             let has_length = bytes.first_chunk() == Some(&(RECORD_LEN as u32 - 8).to_le_bytes());
             let at = Lsn::new(start + offset as u64);
             if has_length
@@ -175,21 +187,13 @@ fn noted_begin(files: &Files, firsts: &[Lsn]) -> Result<Lsn> {
     Ok(begin)
 }
 
-/// Drops segments that a trim was about to remove when the power went.
-fn without_trimmed(files: &Files, firsts: &[Lsn], begin: Lsn, access: Access) -> Result<Vec<Lsn>> {
+/// The segments that are left, and those that a trim was about to remove when the power went.
+fn without_trimmed(files: &Files, firsts: &[Lsn], begin: Lsn) -> (Vec<Lsn>, Vec<Lsn>) {
     let is_kept = |first: &Lsn| files.segment_end(*first) > begin;
-    let (mut kept, gone): (Vec<Lsn>, Vec<Lsn>) = firsts.iter().partition(|first| is_kept(first));
-    if kept.is_empty() {
-        kept.extend(firsts.last());
-        return Ok(kept);
+    match firsts.iter().any(is_kept) {
+        true => firsts.iter().partition(|first| is_kept(first)),
+        false => (firsts.last().copied().into_iter().collect(), Vec::new()),
     }
-    if access == Access::Change {
-        for first in gone {
-            let path = path(&files.dir, first);
-            files.dir.unlink(&path).or_os("remove the trimmed segment", &path)?;
-        }
-    }
-    Ok(kept)
 }
 
 /// Where to begin walking over frames: at the start of the segment in which `durable` lies, so
@@ -232,25 +236,19 @@ pub(crate) fn behind_trimmed_batch(
 }
 
 /// Where the frames end if there may be holes between them: those of dead writers, which are
-/// padded. Reads all that is left of the log, because nothing else knows of them.
+/// added to `holes`. Reads all that is left of the log, because nothing else knows of them.
 fn behind_holes(
     log: &Arc<Still>,
     window: &mut Window,
     mut end: Lsn,
     limit: Lsn,
-    access: Access,
-) -> Result<(Lsn, u64)> {
-    let mut padded_bytes = 0;
+    holes: &mut Vec<Range>,
+) -> Result<Lsn> {
     while let Some(next) = frames::find_next(log, end, limit)? {
-        let range = Range { start: end, len: next.get() - end.get() };
-        padded_bytes += range.len;
-        if access == Access::Change {
-            pad::write_alone(log.files(), range, Reason::Died)?;
-            window.forget();
-        }
+        holes.push(Range { start: end, len: next.get() - end.get() });
         end = frames::end_of_row(log.files(), window, next, limit, &[])?;
     }
-    Ok((end, padded_bytes))
+    Ok(end)
 }
 
 /// Bytes from `end` to the end of the last whole frame that stands behind it.

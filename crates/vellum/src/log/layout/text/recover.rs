@@ -10,93 +10,209 @@
 
 use std::sync::Arc;
 
-use crate::error::OsResult;
 use crate::files::Files;
-use crate::files::open_files::open_file;
+use crate::files::open_files::{open_file, open_to_read};
 use crate::files::text::{last_newline, text_runs};
 use crate::files::view::{Still, View};
-use crate::format::segment::text_file_name;
-use crate::log::open::zero_tail;
-use crate::log::repair::pad::{self, Reason};
+use crate::log::open::plan::{Plan, Step};
 use crate::log::state::core::Core;
-use crate::log::state::positions::{Access, Loss, Positions, Recovered};
+use crate::log::state::positions::{Loss, Positions, Recovered};
 use crate::lsn::Range;
-use crate::segment::file::Segment;
-use crate::segment::list;
 use crate::segment::listing::Listing;
-use crate::segment::rights::Rights;
 use crate::shared::tail_word;
-use crate::sys::clock;
 use crate::{Lsn, Result};
 
 /// What a closed file gets in which nothing stands.
 const EMPTY_MARKER_LEN: u64 = 48;
 
-/// Where a text log begins and ends.
+/// Where a text log begins and ends, and what recovery would change.
 pub(crate) fn find_end(
-    log: &Still,
-    firsts: &[Lsn],
+    files: &Files,
+    listing: &Arc<Listing>,
     loss: Loss,
-    access: Access,
-) -> Result<Positions> {
-    let files = log.files();
-    files.check_contiguous(firsts)?;
-    let begin = firsts[0];
-    let mut newest = firsts[firsts.len() - 1];
-    let mut mended = Mended { padded_bytes: 0, from: Lsn::MAX };
-    let tail = end_of_text(log, firsts, loss, access, &mut mended)?.max(begin);
-    if (loss, access) == (Loss::Power, Access::Change) {
-        let listing = Listing::read(&files.dir)?;
-        listing.files.iter().try_for_each(|file| file.remove_plain(&files.dir))?;
-        zero_tail::write(&files.dir, &files.geometry, tail, &mut false)?;
-        newest = list(&files.dir)?.last().copied().unwrap_or(newest);
+) -> Result<(Positions, Plan)> {
+    let mut firsts = listing.firsts();
+    files.check_contiguous(&firsts)?;
+    let mut search = Search {
+        log: Still::listed(files, listing),
+        listing: Arc::clone(listing),
+        loss,
+        steps: Vec::new(),
+        padded_bytes: 0,
+        from: Lsn::MAX,
+    };
+    let (tail, newest_plain) = search.end_of_text(&firsts)?;
+    let seen = search.positions(tail, &firsts);
+    if loss == Loss::Words {
+        return Ok((seen, Plan { steps: search.steps, positions: seen }));
     }
-    // What is there after a power cut will be there after the next.
-    let durable = if loss == Loss::Power { tail } else { begin };
-    let (allocated_end, checkpoint) = (files.segment_end(newest), Lsn::ZERO);
-    let Mended { padded_bytes, from } = mended;
-    let recovered = Recovered { durable: begin, cut_bytes: 0, padded_bytes, from: from.min(tail) };
-    let staged_from = tail;
-    let positions =
-        Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, recovered };
-    Ok(behind_missing(files, positions, &list(&files.dir)?))
+    let tail = match newest_plain {
+        Some(first) => search.end_line(first, tail)?,
+        None => tail,
+    };
+    let active = files.segment_of(tail);
+    firsts.retain(|first| *first <= active);
+    if search.steps.contains(&Step::EndLine(active)) && firsts.last() != Some(&active) {
+        firsts.push(active);
+    }
+    let positions = search.positions(tail, &firsts);
+    let Search { mut steps, .. } = search;
+    let copies = listing.files.iter().filter_map(|file| file.plain.clone());
+    steps.extend(copies.map(Step::Remove));
+    steps.push(Step::Clear { from: tail, zeros: None });
+    Ok((seen, Plan { steps, positions }))
 }
 
-/// What was filled in, and from where on lines may not be what they were.
-struct Mended {
+/// The search for the end of the text.
+struct Search {
+    log: Still,
+    listing: Arc<Listing>,
+    loss: Loss,
+    steps: Vec<Step>,
+    /// Bytes that the steps fill in.
     padded_bytes: u64,
+    /// From where on lines may not be what they were.
     from: Lsn,
 }
 
-impl Mended {
+impl Search {
+    /// The positions of a log that ends at `tail` and has these files.
+    fn positions(&self, tail: Lsn, firsts: &[Lsn]) -> Positions {
+        let (files, begin) = (self.log.files(), firsts[0]);
+        let positions = Positions {
+            begin,
+            // What is there after a power cut will be there after the next.
+            durable: if self.loss == Loss::Power { tail } else { begin },
+            tail,
+            staged_from: tail,
+            allocated_end: files.segment_end(firsts[firsts.len() - 1]),
+            checkpoint: Lsn::ZERO,
+            recovered: Recovered {
+                durable: begin,
+                cut_bytes: 0,
+                padded_bytes: self.padded_bytes,
+                from: self.from.min(tail),
+            },
+        };
+        behind_missing(files, positions, firsts)
+    }
+
+    /// Where the text ends, and the newest file with text that is not compressed.
+    ///
+    /// NULs before the end were reserved by the dead, and are padded; or they were skipped at the
+    /// end of a segment, and are cut off its file as its writer was about to do.
+    fn end_of_text(&mut self, firsts: &[Lsn]) -> Result<(Lsn, Option<Lsn>)> {
+        let (mut tail, mut newest_plain) = (firsts[0], None);
+        let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
+        for first in firsts {
+            let files = self.log.files();
+            let segment_end = files.segment_end(*first);
+            let listed = self.listing.get(*first);
+            let compressed = listed.map(|file| file.content_len(&files.dir)).transpose()?;
+            if compressed.flatten().is_some() {
+                // Closed: whatever comes next goes behind it.
+                (tail, newest_plain) = (segment_end, None);
+                continue;
+            }
+            let text_end = self.pad_holes(*first)?;
+            if text_end > *first {
+                for (first, end) in uncut.drain(..) {
+                    self.close(first, end)?;
+                }
+                (tail, newest_plain) = (text_end, Some(*first));
+            }
+            if text_end < segment_end {
+                uncut.push((*first, text_end));
+            }
+        }
+        Ok((tail, newest_plain))
+    }
+
+    /// Has the holes in the text of a segment padded; returns where the text ends.
+    fn pad_holes(&mut self, first: Lsn) -> Result<Lsn> {
+        let mut text_end = first;
+        for run in text_runs(&self.log, &mut self.listing, first)? {
+            if run.start > text_end {
+                let hole = Range { start: text_end, len: run.start.get() - text_end.get() };
+                self.note(hole)?;
+                self.steps.push(Step::Pad(hole));
+            }
+            text_end = run.end();
+        }
+        Ok(text_end)
+    }
+
+    /// Has a file end behind its text, in a whole line. One without text gets a short marker: an
+    /// empty file would pass for one that another program has emptied.
+    fn close(&mut self, first: Lsn, end: Lsn) -> Result<()> {
+        if end == first {
+            let marker = Range { start: first, len: EMPTY_MARKER_LEN };
+            self.note(marker)?;
+            self.steps.push(Step::Mark(marker));
+            return Ok(());
+        }
+        let end = match self.loss {
+            Loss::Power => self.end_line(first, end)?,
+            Loss::Words => end,
+        };
+        self.steps.push(Step::Cut { first, end });
+        Ok(())
+    }
+
+    /// Has the line before `end`, in the segment at `first`, ended, if a power cut has torn it;
+    /// returns where it ends then. One that fills its segment ends in the next.
+    fn end_line(&mut self, first: Lsn, end: Lsn) -> Result<Lsn> {
+        let mut last = *b"\n";
+        let segment = open_file(&self.log, &mut self.listing, first)?;
+        segment.read(Lsn::new(end.get() - 1), &mut last)?;
+        if last == *b"\n" {
+            return Ok(end);
+        }
+        self.note(Range { start: end, len: 1 })?;
+        self.steps.push(Step::EndLine(end));
+        Ok(Lsn::new(end.get() + 1))
+    }
+
     /// Notes a place that is filled in: the line in which it begins has lost something.
-    fn note(&mut self, files: &Files, range: Range) -> Result<()> {
+    fn note(&mut self, range: Range) -> Result<()> {
         self.padded_bytes += range.len;
         if range.start < self.from {
-            self.from = start_of_line(files, range.start)?;
+            self.from = self.start_of_line(range.start)?;
         }
         Ok(())
     }
-}
 
-/// Where the line begins in which `end` lies, or that ends there. A line that fills a segment goes
-/// on in the next.
-fn start_of_line(files: &Files, mut end: Lsn) -> Result<Lsn> {
-    let listing = Listing::read(&files.dir)?;
-    loop {
-        let first = files.segment_of(Lsn::new(end.get() - 1));
-        match listing.get(first) {
-            None => return Ok(end),
-            // Nothing tells without decompressing it.
-            Some(file) if file.is_compressed() => return Ok(first),
-            Some(_) => {}
+    /// Where the line begins in which `end` lies, or that ends there. A line that fills a segment
+    /// goes on in the next.
+    fn start_of_line(&self, mut end: Lsn) -> Result<Lsn> {
+        loop {
+            let first = self.log.files().segment_of(Lsn::new(end.get() - 1));
+            match self.listing.get(first) {
+                None => return Ok(end),
+                // Nothing tells without decompressing it.
+                Some(file) if file.is_compressed() => return Ok(first),
+                Some(_) => {}
+            }
+            if self.end_of_file(first)? < end {
+                return Ok(end);
+            }
+            match last_newline(&self.log, first, end)? {
+                Some(newline) => return Ok(Lsn::new(newline.get() + 1)),
+                None => end = first,
+            }
         }
-        if files.open_to_read(first, None)?.data_len()? < end.get() - first.get() {
-            return Ok(end);
-        }
-        match last_newline(files, first, end)? {
-            Some(newline) => return Ok(Lsn::new(newline.get() + 1)),
-            None => end = first,
+    }
+
+    /// Where the file of the segment at `first` ends once the steps are taken.
+    fn end_of_file(&self, first: Lsn) -> Result<Lsn> {
+        let planned = self.steps.iter().find_map(|step| match *step {
+            Step::Cut { first: cut, end } if cut == first => Some(end),
+            Step::Mark(marker) if marker.start == first => Some(marker.end()),
+            _ => None,
+        });
+        match planned {
+            Some(end) => Ok(end),
+            None => Ok(Lsn::new(first.get() + open_to_read(&self.log, first)?.data_len()?)),
         }
     }
 }
@@ -123,117 +239,4 @@ pub(crate) fn behind_missing(files: &Files, positions: Positions, firsts: &[Lsn]
         }
         _ => Positions { tail, allocated_end: tail, ..positions },
     }
-}
-
-/// Where the text ends: behind the last byte that is not NUL.
-///
-/// NULs before that were reserved by the dead, and are padded; or they were skipped at the end of
-/// a segment, and are cut off its file as its writer was about to do.
-fn end_of_text(
-    log: &Still,
-    firsts: &[Lsn],
-    loss: Loss,
-    access: Access,
-    mended: &mut Mended,
-) -> Result<Lsn> {
-    let files = log.files();
-    let mut tail = firsts[0];
-    let is_torn = (loss, access) == (Loss::Power, Access::Change);
-    let mut newest_plain = None;
-    let mut uncut: Vec<(Lsn, Lsn)> = Vec::new();
-    let mut listing = Arc::new(Listing::read(&files.dir)?);
-    for first in firsts {
-        let compressed =
-            listing.get(*first).map(|file| file.content_len(&files.dir)).transpose()?.flatten();
-        if compressed.is_some() {
-            // Closed: whatever comes next goes behind it.
-            (tail, newest_plain) = (files.segment_end(*first), None);
-            continue;
-        }
-        let mut text_end = *first;
-        for Range { start, len } in text_runs(log, &mut listing, *first)? {
-            if start > text_end && access == Access::Change {
-                let hole = Range { start: text_end, len: start.get() - text_end.get() };
-                mended.note(files, hole)?;
-                pad::write_alone(files, hole, Reason::Died)?;
-            }
-            text_end = Lsn::new(start.get() + len);
-        }
-        if text_end > *first {
-            if access == Access::Change {
-                for (first, end) in uncut.drain(..) {
-                    let end = if end == first { mark_empty(files, first, mended)? } else { end };
-                    let listing = &mut listing;
-                    let end = match is_torn {
-                        true => end_line(log, listing, first, end, mended)?,
-                        false => end,
-                    };
-                    pad::cut_off(&open_listed(files, listing, first)?, end)?;
-                }
-            }
-            (tail, newest_plain) = (text_end, Some(*first));
-        }
-        if text_end < files.segment_end(*first) {
-            uncut.push((*first, text_end));
-        }
-    }
-    match newest_plain.filter(|_| is_torn) {
-        Some(first) => end_line(log, &mut listing, first, tail, mended),
-        None => Ok(tail),
-    }
-}
-
-/// Opens a file to be written to where it was listed: listing the directory for each of thousands
-/// of files takes minutes.
-fn open_listed(files: &Files, listing: &Listing, first: Lsn) -> Result<Segment> {
-    match listing.get(first) {
-        Some(file) => Segment::open_unmapped(&files.dir, file.path.clone(), &files.geometry, first),
-        None => files.open_unmapped(first, None),
-    }
-}
-
-/// Puts a short marker into a closed file without text: an empty one would pass for one that
-/// somebody has emptied. Returns where the text ends now: where it did, if there is no space for
-/// that.
-fn mark_empty(files: &Files, first: Lsn, mended: &mut Mended) -> Result<Lsn> {
-    let marker = Range { start: first, len: EMPTY_MARKER_LEN };
-    mended.note(files, marker)?;
-    Ok(pad::write_alone(files, marker, Reason::Died).map_or(first, |()| marker.end()))
-}
-
-/// Ends the line before `end`, in the segment at `first`, if a power cut has torn it; returns where
-/// it ends now. One that fills its segment ends in the next.
-fn end_line(
-    log: &Still,
-    listing: &mut Arc<Listing>,
-    first: Lsn,
-    end: Lsn,
-    mended: &mut Mended,
-) -> Result<Lsn> {
-    let files = log.files();
-    let mut last = *b"\n";
-    if end > first {
-        open_file(log, listing, first)?.read(Lsn::new(end.get() - 1), &mut last)?;
-    }
-    if last == *b"\n" {
-        return Ok(end);
-    }
-    mended.note(files, Range { start: end, len: 1 })?;
-    if end == files.segment_end(first) {
-        make_missing(files, end)?;
-    }
-    let segment = files.open_unmapped(files.segment_of(end), None)?;
-    segment.write(b"\n", segment.offset_of(end))?;
-    Ok(Lsn::new(end.get() + 1))
-}
-
-/// Makes the file of the segment at `first`, behind all others, unless it is there.
-fn make_missing(files: &Files, first: Lsn) -> Result<()> {
-    let listing = Listing::read(&files.dir)?;
-    let Some(last) = listing.files.last().filter(|last| last.first < first) else { return Ok(()) };
-    let time = clock::seconds().max(listing.newest_time().unwrap_or(0));
-    let path = files.dir.join(text_file_name(time, first, true));
-    let rights = files.dir.stat(&last.path).and_then(|last| Rights::like(&last, &files.dir));
-    let rights = rights.or_os("look at", &last.path)?;
-    rights.create(&files.dir, &path, "make the next segment").map(drop)
 }
