@@ -1,12 +1,15 @@
-//! Finding a place from which to walk over frames, without walking over all of them.
+//! Where records start: whether one does at a position, and a place from which to walk over frames
+//! without walking over all of them.
 //!
 //! Frames have no pointers back, so a walk starts where a frame is known to start: behind a commit
 //! record, which is known by its check, or at the start of a segment.
 
 use crate::files::Files;
 use crate::files::frames::{self, Scan};
+use crate::files::view::View;
 use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
+use crate::format::frame::ALIGNMENT;
 use crate::{ErrorKind, Lsn, Result};
 
 /// How far back commit records are looked for first; then eight times as far, and so on.
@@ -97,4 +100,42 @@ fn readable<T>(found: Result<T>) -> Result<Option<T>> {
 
 fn is_start(files: &Files, window: &mut Window, lsn: Lsn, end: Lsn) -> Result<bool> {
     Ok(lsn < end && matches!(frames::look(files, window, lsn, end)?, Scan::Frame { .. }))
+}
+
+/// Whether a record starts at `lsn`, or may later. Everything is published before `published`.
+pub(crate) fn starts_record(
+    view: &dyn View,
+    window: &mut Window,
+    lsn: Lsn,
+    published: Lsn,
+) -> Result<bool> {
+    if lsn >= published {
+        return Ok(true);
+    }
+    if !view.files().geometry.layout.has_frames() {
+        return Ok(starts_line(view, window, lsn, published));
+    }
+    if !lsn.get().is_multiple_of(ALIGNMENT) {
+        return Ok(false);
+    }
+    let found = frames::look(view.files(), window, lsn, published)?;
+    Ok(matches!(found, Scan::Frame { .. }))
+}
+
+/// Whether a line starts at a published position, or the text of its segment has ended there or
+/// before. What cannot be read is left to the reader that starts there.
+fn starts_line(view: &dyn View, window: &mut Window, lsn: Lsn, published: Lsn) -> bool {
+    let before = Lsn::new(lsn.get() - 1);
+    // The byte before anything else: the length of the file takes a system call. A NUL is no part
+    // of a line: the rest of the segment was skipped.
+    let byte = window.fetch(before, 1, published).unwrap_or_default();
+    if before < view.begin() || matches!(byte, b"\n" | b"\0" | b"") {
+        return true;
+    }
+    let first = view.files().segment_of(before);
+    let Ok(len) = window.segment_data_len(first) else { return true };
+    let data_end = first.get() + len;
+    let is_in_text =
+        lsn.get() < data_end || lsn.get() == data_end && len == view.files().capacity();
+    !is_in_text
 }
