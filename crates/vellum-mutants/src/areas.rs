@@ -58,13 +58,13 @@ const AREAS: &[Area] = &[
     Area {
         name: "recovery",
         paths: &[
-            "log/open/recover.rs",
-            "log/open/plan.rs",
-            "log/open/zero_tail.rs",
+            "files/recover/mod.rs",
+            "files/recover/plan.rs",
+            "files/recover/zero_tail.rs",
             "log/open/words_check.rs",
-            "log/layout/framed/recover.rs",
+            "files/recover/framed.rs",
             "files/frames.rs",
-            "log/layout/text/recover.rs",
+            "files/recover/text.rs",
         ],
         tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],
     },

@@ -4,7 +4,11 @@
 //! lock between processes: it cannot name one. What it must know of a running log is an argument.
 
 pub(crate) mod frames;
+pub(crate) mod names;
 pub(crate) mod open_files;
+pub(crate) mod padding;
+pub(crate) mod recover;
+pub(crate) mod rewrite;
 pub(crate) mod segments;
 pub(crate) mod starts;
 pub(crate) mod text;

@@ -16,7 +16,7 @@
 //! The header of a stage has the identity that is stored in the control file's words, and the log's
 //! epoch. Words that tell of the stage tell of files with that identity. Where no words are
 //! believed, the epoch tells: in one epoch a position is given out once, so what is whole in a
-//! stage of the newest epoch is what was appended there (`log::layout::framed::staged`).
+//! stage of the newest epoch is what was appended there (`files::recover::staged`).
 //!
 //! Nothing is stored through a mapping where a full disk could make a store fail
 //! (`Filesystem::mapping_hazard`). There, records are written to the stage by `pwrite`, onto blocks

@@ -8,10 +8,10 @@
 
 use std::io::IoSlice;
 
+use crate::files::padding;
 use crate::format::frame::HEADER_LEN;
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
-use crate::log::repair::pad;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::identity;
 use crate::log::state::writer::Writer;
@@ -67,7 +67,7 @@ impl Filler<'_> {
         let Placement { grant: Grant { range, .. }, at } = placement;
         if self.writer.core.files.geometry.layout.ends_with_records() {
             let segment = Appender::of(self.writer).segment(self.slot, range.start)?;
-            return pad::cut_off(segment, range.start);
+            return padding::cut_off(segment, range.start);
         }
         let len = at.get() - range.start.get();
         if len < HEADER_LEN as u64 {

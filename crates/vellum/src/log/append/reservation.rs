@@ -3,12 +3,12 @@
 use std::io;
 
 use crate::files::Files;
+use crate::files::padding::Reason;
 use crate::format::frame::Check;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::layout::limits;
-use crate::log::repair::pad::Reason;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;

@@ -4,6 +4,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 use std::{mem, thread};
 
+use crate::files::padding::{self, Reason};
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{PAYLOAD_LEN_MAX, frame_len};
 use crate::log::append::fill::{Filler, MAPPED_ALONE_MAX};
@@ -12,7 +13,6 @@ use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
 use crate::log::layout::limits::SHORT_LEN_MAX;
 use crate::log::layout::{self, limits};
-use crate::log::repair::pad::{self, Reason};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::{busy, place, poison, wakeup};
 use crate::lsn::Range;
@@ -239,7 +239,7 @@ impl Appender<'_> {
             Some(segment) => Ok(Arc::clone(segment)),
             None => self.writer.core.open_segment_briefly(first).map(Arc::new),
         };
-        match pad::write_to(&self.writer.core.files, range, reason, open) {
+        match padding::write_to(&self.writer.core.files, range, reason, open) {
             Ok(()) => self.publish(slot),
             Err(_) => self.give_up_slot(slot),
         }

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use crate::files::recover::zero_tail;
 use crate::files::window::Window;
 use crate::format::control::Geometry;
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::{CursorFile, CursorWriter};
 use crate::log::layout::text::TextSpace;
-use crate::log::open::zero_tail;
 use crate::log::read::reader::not_a_start;
 use crate::log::read::reader::start::starts_record;
 use crate::log::ready::stage;

@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use crate::files::frames::{self, Scan, end_of_reserved};
 use crate::files::open_files::open_file;
+use crate::files::padding;
+use crate::files::recover::framed;
 use crate::files::view::{Still, View};
 use crate::files::window::Window;
 use crate::format::segment::path;
-use crate::log::layout::framed::recover;
-use crate::log::repair::pad;
 use crate::log::state::core::Core;
 use crate::lsn::Range;
 use crate::segment::file::ReadSegment;
@@ -169,7 +169,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
     }
     let mut window = Window::new(Arc::clone(core));
     let from = match base == core.begin() {
-        true => recover::behind_trimmed_batch(&core.files, &mut window, base, tail)?,
+        true => framed::behind_trimmed_batch(&core.files, &mut window, base, tail)?,
         false => base,
     };
     Ok(frames::end_of_row(&core.files, &mut window, from, tail, reserved)? == tail)
@@ -220,7 +220,7 @@ fn is_text(
     reserved: &[Range],
 ) -> Result<bool> {
     for range in reserved {
-        if !core.files.writes_text() && pad::is_whole_line(core, *range)? {
+        if !core.files.writes_text() && padding::is_whole_line(core, *range)? {
             return Ok(false);
         }
     }

@@ -13,10 +13,17 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::names::{
+    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, LOST_AND_FOUND_NAME,
+    RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
+    UNFINISHED_CURSORS_NAME,
+};
+use crate::files::recover;
+use crate::files::recover::positions::{Evidence, Loss, Positions};
+use crate::files::rewrite;
 use crate::format::control::Geometry;
 use crate::format::segment::parse_file_name;
 use crate::identity::{Recovery, RecoveryReason};
-use crate::log::open::recover;
 use crate::log::state::control::{
     self, overwrite_geometry, stored_geometry, sync_log_names, this_boot, write_control,
     write_geometry,
@@ -24,13 +31,6 @@ use crate::log::state::control::{
 use crate::log::state::core::Core;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::named;
-use crate::log::state::names::{
-    CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, LOST_AND_FOUND_NAME,
-    RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
-    UNFINISHED_CURSORS_NAME,
-};
-use crate::log::state::positions::{Evidence, Loss, Positions};
-use crate::log::state::rewrite;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};

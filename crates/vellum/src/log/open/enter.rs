@@ -16,6 +16,10 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
+use crate::files::recover;
+use crate::files::recover::positions::{Evidence, Loss};
+use crate::files::rewrite;
 use crate::format::control::Geometry;
 use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
@@ -28,7 +32,7 @@ use crate::log::open::create::{
 };
 use crate::log::open::parts::{chosen, open_directory, rights_like};
 use crate::log::open::reading::open_read_only;
-use crate::log::open::{leave, recover, words_check};
+use crate::log::open::{behind_newest, leave, words_check};
 use crate::log::ready::stage;
 use crate::log::repair::pad;
 use crate::log::state::attachment::Attachment;
@@ -38,10 +42,8 @@ use crate::log::state::control::{
 use crate::log::state::core::{Core, Participation, core_with};
 use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
-use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
-use crate::log::state::positions::{Evidence, Loss};
 use crate::log::state::watch::Watch;
-use crate::log::state::{named, poison, rewrite};
+use crate::log::state::{named, poison};
 use crate::options::policy::PolicyUpdate;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
@@ -269,8 +271,8 @@ fn go_on(
     identity: Stored,
 ) -> Result<Opened> {
     let (geometry, words) = (core.files.geometry, core.words());
-    if text::recover::lacks_newest(&core, &listing) {
-        let positions = recover::find_end_behind_newest(&core, &listing)?;
+    if behind_newest::lacks_newest(&core, &listing) {
+        let positions = behind_newest::find_end(&core, &listing)?;
         overwrite_control(&control, &geometry, positions, words.full.untold())
             .or_os("write", &core.files.dir.join(CONTROL_NAME))?;
     } else if core.commits.stage.is_some() {

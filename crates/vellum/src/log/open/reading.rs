@@ -9,19 +9,20 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::names::CONTROL_NAME;
+use crate::files::recover;
+use crate::files::recover::positions::{Evidence, Loss, Positions};
 use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
 use crate::log::layout::text::policy;
 use crate::log::open::create::check_not_restoring;
 use crate::log::open::parts::{chosen, open_directory, rights_like};
-use crate::log::open::{recover, words_check};
+use crate::log::open::words_check;
 use crate::log::ready::stage;
-use crate::log::state::control::{read_geometry, stored_geometry, this_boot};
+use crate::log::state::control::{read_geometry, store_positions, stored_geometry, this_boot};
 use crate::log::state::core::{Core, core_with};
 use crate::log::state::gate;
 use crate::log::state::identity::{self, Stored};
-use crate::log::state::names::CONTROL_NAME;
-use crate::log::state::positions::{Evidence, Loss, Positions};
 use crate::segment::kept::KeptFiles;
 use crate::segment::list;
 use crate::segment::listing::Listing;
@@ -171,6 +172,6 @@ fn worked_out(
         true => found.recovered.durable,
         false => found.begin,
     };
-    Positions { durable, ..found }.store(region.words());
+    store_positions(Positions { durable, ..found }, region.words());
     Ok(region)
 }

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use rustix::fs::{self, FileType};
 
+use crate::files::names::LOCK_NAME;
 use crate::log::layout::text::policy;
 use crate::log::open::enter;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
-use crate::log::state::names::LOCK_NAME;
 use crate::log::state::newest::{FileMatch, file_match};
 use crate::log::state::place;
 use crate::log::state::watch::Files;

@@ -1,115 +1,30 @@
 //! Filling what was reserved and will never be written, and finding it after a death.
 //!
-//! A framed log gets a pad frame for each segment touched; a text log gets a visible marker line,
-//! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
-//! have done. Padding twice gives the same bytes, so a repairer that dies is replaced by the next.
+//! Padding twice gives the same bytes (`files::padding`), so the next repairer takes the place of
+//! one that dies.
 //!
 //! A line that was written by a system call and is whole stays: who follows the file may have read
 //! it.
 
 use std::sync::Arc;
 
-use crate::error::OsResult;
-use crate::files::Files;
-use crate::files::open_files::open_to_read;
-use crate::files::view::View;
-use crate::format::text;
+use crate::files::padding::{self, Reason};
 use crate::log::state::core::Core;
 use crate::log::state::holds::HoldKind;
 use crate::log::state::writer::Writer;
 use crate::log::state::{wait, wakeup};
 use crate::lsn::Range;
-use crate::segment::file::Segment;
 use crate::shared::event_count;
 use crate::shared::lock::Until;
 use crate::shared::participants::{self, CachedLiveness, Owner};
 use crate::shared::tail_word;
-use crate::{Error, ErrorKind, Lsn, Result, sys};
-
-/// Markers are written this much at a time: whole lines of them.
-const MARKER_LEN_MAX: u64 = 16 * text::LINE_LEN_MAX as u64;
-
-/// Why space was reserved and not used.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reason {
-    Died,
-    Failed,
-    Abandoned,
-}
-
-impl Reason {
-    fn words(self) -> &'static str {
-        match self {
-            Reason::Died => "their writer died",
-            Reason::Failed => "they could not be written",
-            Reason::Abandoned => "their writer abandoned them",
-        }
-    }
-}
+use crate::{Error, ErrorKind, Result};
 
 /// Pads a reservation that nobody else can touch.
 pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
-    write_to(&core.files, range, reason, |first| core.open_segment_briefly(first).map(Arc::new))
-}
-
-/// As [`write()`], to segments that `open` gives.
-pub(crate) fn write_to(
-    files: &Files,
-    range: Range,
-    reason: Reason,
-    open: impl Fn(Lsn) -> Result<Arc<Segment>>,
-) -> Result<()> {
-    let (end, skips) = (range.end(), is_skipped(files, range));
-    let (mut lsn, mut is_reported) = (range.start, false);
-    while lsn < end {
-        let segment = open(files.segment_of(lsn))?;
-        let segment_end = files.segment_end(lsn);
-        let limit = end.min(segment_end);
-        if files.geometry.layout.has_frames() {
-            write_pad_frame(files, &segment, lsn, limit)?;
-        } else if skips && lsn == range.start {
-            cut_off(&segment, lsn)?;
-        } else {
-            let lost = (!is_reported).then_some(end.get() - lsn.get());
-            write_marker(
-                &segment,
-                Range { start: lsn, len: limit.get() - lsn.get() },
-                lost,
-                reason,
-            )?;
-            is_reported = true;
-        }
-        lsn = limit;
-    }
-    Ok(())
-}
-
-/// One pad frame from `lsn` to `limit`, in one segment.
-fn write_pad_frame(files: &Files, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
-    let header = files.codec.pad(lsn, limit.get() - lsn.get());
-    segment.write(&header.to_bytes(), segment.offset_of(lsn))
-}
-
-/// Ends a text segment at `lsn`: everything behind is skipped.
-pub(crate) fn cut_off(segment: &Segment, lsn: Lsn) -> Result<()> {
-    sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
-}
-
-/// A marker over `range`, in one segment, that reports `lost` bytes.
-fn write_marker(
-    segment: &Segment,
-    range: Range,
-    mut lost: Option<u64>,
-    reason: Reason,
-) -> Result<()> {
-    let mut lsn = range.start;
-    while lsn < range.end() {
-        let len = (range.end().get() - lsn.get()).min(MARKER_LEN_MAX);
-        let marker = text::marker(lost.take(), len as usize, reason.words());
-        segment.write(&marker, segment.offset_of(lsn))?;
-        lsn = Lsn::new(lsn.get() + len);
-    }
-    Ok(())
+    padding::write_to(&core.files, range, reason, |first| {
+        core.open_segment_briefly(first).map(Arc::new)
+    })
 }
 
 /// Pads what dead participants left and living ones gave up, and gives the slots back. Returns how
@@ -177,10 +92,10 @@ fn repair_slot(core: &Core, slot: usize) -> Result<u64> {
 
 /// Cuts off what `range` skips, as its writer would have done.
 fn end_skipped(core: &Core, range: Range) -> Result<()> {
-    if !is_skipped(&core.files, range) {
+    if !padding::is_skipped(&core.files, range) {
         return Ok(());
     }
-    cut_off(&core.open_segment_briefly(core.files.segment_of(range.start))?, range.start)
+    padding::cut_off(&core.open_segment_briefly(core.files.segment_of(range.start))?, range.start)
 }
 
 /// Whether a line that its dead writer did not publish is there to its last byte. The repair lock
@@ -190,45 +105,7 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
 /// reads as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is
 /// published. A line that begins as a marker may be half a marker, of a repairer that died.
 pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
-    Ok(core.files.writes_text() && is_whole_line(core, range)?)
-}
-
-/// Whether a whole line of text stands in `range`, behind what it skips.
-pub(crate) fn is_whole_line(view: &dyn View, range: Range) -> Result<bool> {
-    let start = if is_skipped(view.files(), range) {
-        view.files().segment_end(range.start)
-    } else {
-        range.start
-    };
-    let mut bytes = vec![0; range.len.min(MARKER_LEN_MAX) as usize];
-    let (mut lsn, mut ends_line) = (start, false);
-    while lsn < range.end() {
-        let limit = range.end().min(view.files().segment_end(lsn));
-        let wanted = bytes.len().min((limit.get() - lsn.get()) as usize);
-        let found = &mut bytes[..wanted];
-        let is_there = read(view, lsn, found)? == wanted && !found.contains(&0);
-        if !is_there || (lsn == start && text::may_start_marker(found)) {
-            return Ok(false);
-        }
-        ends_line = found.ends_with(b"\n");
-        lsn = Lsn::new(lsn.get() + wanted as u64);
-    }
-    Ok(ends_line)
-}
-
-/// Reads what stands at `lsn`, which is nothing where there is no file.
-fn read(view: &dyn View, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
-    match open_to_read(view, view.files().segment_of(lsn)) {
-        Ok(segment) => segment.read(lsn, bytes),
-        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(0),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
-/// segment and goes on in the next.
-fn is_skipped(files: &Files, range: Range) -> bool {
-    range.start > files.segment_of(range.start) && range.end() > files.segment_end(range.start)
+    Ok(core.files.writes_text() && padding::is_whole_line(core, range)?)
 }
 
 /// Whether the oldest reservation in flight, the one that holds `published` back, is a dead
@@ -260,7 +137,7 @@ mod tests {
     use super::*;
     use crate::log::append::Append;
     use crate::log::open::enter;
-    use crate::{Options, Tuning};
+    use crate::{Lsn, Options, Tuning};
 
     #[test]
     fn padding_again_writes_the_same_bytes() {

@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 
 use crate::Result;
 use crate::error::OsResult;
+use crate::files::names::LOCK_NAME;
 use crate::log::ready::stage;
 use crate::log::state::attachment::OpenSegments;
 use crate::log::state::gate::Gate;
-use crate::log::state::names::LOCK_NAME;
 use crate::log::state::poison;
 use crate::log::state::writer::Writer;
 use crate::shared::participants::{self, Liveness, PRESENCE_BYTE};

@@ -9,8 +9,8 @@ use rustix::io::{self, Errno};
 
 use crate::Result;
 use crate::error::OsResult;
+use crate::files::names::LOCK_NAME;
 use crate::log::state::core::Core;
-use crate::log::state::names::LOCK_NAME;
 use crate::shared::participants::{self, Owner, SHIPPER_BYTE, Standing};
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};

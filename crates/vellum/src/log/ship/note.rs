@@ -1,8 +1,8 @@
 //! The file `restoring`: what is being restored, and from where on.
 
 use crate::error::OsResult;
+use crate::files::names::{RESTORING_NAME, SMALL_LEN_MAX};
 use crate::log::ship::shape::LogShape;
-use crate::log::state::names::{RESTORING_NAME, SMALL_LEN_MAX};
 use crate::segment::names;
 use crate::sys::Dir;
 use crate::{Error, ErrorKind, Lsn, Result};

@@ -14,6 +14,10 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
+use crate::files::names::{
+    CONTROL_NAME, GEOMETRY_NAME, LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX,
+    UNFINISHED_CONTROL_NAME,
+};
 use crate::format::frame::Codec;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, text_file_name};
 use crate::log::open::create::make_directory;
@@ -25,10 +29,6 @@ use crate::log::ship::shape::LogShape;
 use crate::log::state::control::{name_geometry, sync_log_names};
 use crate::log::state::identity::fork_step;
 use crate::log::state::named;
-use crate::log::state::names::{
-    CONTROL_NAME, GEOMETRY_NAME, LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX,
-    UNFINISHED_CONTROL_NAME,
-};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::rights::Rights;
 use crate::segment::{list, names, sync_names};

@@ -7,8 +7,8 @@
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
 use crate::log::state::core::Core;
-use crate::log::state::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
 use crate::log::state::place;
 use crate::{Error, ErrorKind, Result, sys};
 

@@ -19,9 +19,9 @@ use rustix::fs::OFlags;
 use rustix::io;
 
 use crate::error::OsResult;
+use crate::files::names::LOCK_NAME;
 use crate::log::state::gate::Gate;
 use crate::log::state::helpers::Helpers;
-use crate::log::state::names::LOCK_NAME;
 use crate::log::state::reserved::Reserved;
 use crate::log::state::returning::Returning;
 use crate::log::state::skipped::Skipped;

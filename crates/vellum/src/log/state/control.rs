@@ -13,17 +13,16 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
+use crate::files::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME};
+use crate::files::recover::positions::Positions;
 use crate::format::control::{self, Geometry, HeaderFault};
 use crate::format::identity::{IDENTITY_OFFSET, Identity};
 use crate::format::{MARKED_VERSION, VERSION};
-use crate::log::state::names::{
-    CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX, UNFINISHED_CONTROL_NAME,
-};
-use crate::log::state::positions::Positions;
 use crate::segment::rights::Rights;
 use crate::segment::{list, sync_names};
 use crate::shared::primitive::Ordering;
 use crate::shared::region::{CONTROL_LEN, Origin, Region};
+use crate::shared::words::Words;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Result};
 
@@ -144,9 +143,16 @@ fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
 /// Stores what a log goes on from into the words of a control file that nobody uses yet.
 fn store(control: &OwnedFd, positions: Positions, untold: u64) -> rustix::io::Result<()> {
     let region = Region::map(control, true)?;
-    positions.store(region.words());
+    store_positions(positions, region.words());
     region.words().full.set_untold(untold);
     region.origin().map_or(Ok(()), |origin| origin.settle(control))
+}
+
+/// Stores where the log begins and ends into its words.
+pub(crate) fn store_positions(positions: Positions, words: &Words) {
+    let Positions { begin, durable, tail, staged_from, allocated_end, checkpoint, .. } = positions;
+    words.set_space(begin, tail, allocated_end);
+    words.commits.set_ends(durable, checkpoint, staged_from);
 }
 
 /// The geometry from a control file, refusing whatever is none.

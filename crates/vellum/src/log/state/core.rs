@@ -6,9 +6,9 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::files::Files;
+use crate::files::names::{CONTROL_NAME, LOCK_NAME};
 use crate::format::control::Geometry;
 use crate::log::state::attachment::Attachment;
-use crate::log::state::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::parts::{Choices, Commits, Opened, Ready};
 use crate::log::state::watch::Watch;
 use crate::segment::kept::KeptFiles;

@@ -13,7 +13,7 @@ use rustix::io::{self, Errno};
 
 use crate::Result;
 use crate::error::OsResult;
-use crate::log::state::names::LOCK_NAME;
+use crate::files::names::LOCK_NAME;
 use crate::shared::participants::{GATE_BYTE, PRESENCE_BYTE};
 use crate::sys::Dir;
 use crate::sys::inherited::Brief;

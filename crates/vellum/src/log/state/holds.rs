@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 
 use crate::Lsn;
+use crate::files::names::LOCK_NAME;
 use crate::log::state::core::{Core, Participation};
-use crate::log::state::names::LOCK_NAME;
 use crate::lsn::Range;
 use crate::options::choice::named;
 use crate::shared::commit;

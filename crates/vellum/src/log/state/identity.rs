@@ -14,6 +14,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
+use crate::files::recover::positions::{Positions, Recovered};
 use crate::format::control::Geometry;
 use crate::format::identity::{
     Copy, CutCheckpoint, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET, Identity, Meaning,
@@ -21,8 +23,6 @@ use crate::format::identity::{
 use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
-use crate::log::state::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
-use crate::log::state::positions::{Positions, Recovered};
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir, clock};

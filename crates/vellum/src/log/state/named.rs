@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::log::state::names::{CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME};
+use crate::files::names::{CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME};
 use crate::sys::file::directory_of;
 
 /// What the name of the directory has behind that of the link.

@@ -22,8 +22,8 @@ use rustix::time::{
 };
 
 use crate::error::OsResult;
+use crate::files::names::CONTROL_NAME;
 use crate::log::state::core::Core;
-use crate::log::state::names::CONTROL_NAME;
 use crate::shared::event_count;
 use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Result};

@@ -17,14 +17,15 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::names::{CURSORS_NAME, LOCK_NAME, UNFINISHED_CURSORS_NAME};
+use crate::files::rewrite;
 use crate::format::cursor::{self, Entry, FileFault, Place};
 use crate::log::state::control::sync_log_names;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, HoldKind};
-use crate::log::state::names::{CURSORS_NAME, LOCK_NAME, UNFINISHED_CURSORS_NAME};
 use crate::log::state::wait::{self, is_over};
 use crate::log::state::writer::Writer;
-use crate::log::state::{place, poison, rewrite};
+use crate::log::state::{place, poison};
 use crate::segment::listing;
 use crate::shared::participants::CURSORS_BYTE;
 use crate::shared::tail_word;

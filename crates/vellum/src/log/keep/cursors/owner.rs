@@ -9,9 +9,9 @@ use rustix::io::{self, Errno};
 
 use crate::Result;
 use crate::error::OsResult;
+use crate::files::names::LOCK_NAME;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::state::core::Core;
-use crate::log::state::names::LOCK_NAME;
 use crate::shared::participants::CURSOR_OWNER_BYTE;
 use crate::sys::inherited::Kept;
 use crate::sys::lock::{self, Kind};

@@ -1,8 +1,8 @@
 //! What is said when a cursor cannot be used.
 
+use crate::files::names::CURSORS_NAME;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::state::core::Core;
-use crate::log::state::names::CURSORS_NAME;
 use crate::{Error, ErrorKind, Lsn};
 
 pub(crate) fn missing(core: &Core, name: &str) -> Error {

@@ -2,9 +2,7 @@
 //! retention.
 
 pub(crate) mod ahead;
-pub(crate) mod recover;
 pub(crate) mod retain;
-pub(crate) mod staged;
 pub(crate) mod times;
 
 use crate::files::starts;

@@ -15,10 +15,10 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::format::segment::compressed_path;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::layout::text::{TextLog, TextWriter};
-use crate::log::state::names::{LOCK_NAME, UNFINISHED_COMPRESSED_NAME};
 use crate::log::state::poison;
 use crate::segment::listing::{self, Listing, SegmentFile};
 use crate::segment::{packed, sync_names};

@@ -11,8 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
 use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
-use crate::log::state::names::{CURRENT_NAME, UNFINISHED_CURRENT_NAME};
 use crate::log::state::{place, poison};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::shared::files::Newest;

@@ -5,7 +5,6 @@ pub(crate) mod compress;
 pub(crate) mod file_names;
 pub(crate) mod limits;
 pub(crate) mod policy;
-pub(crate) mod recover;
 pub(crate) mod retain;
 pub(crate) mod rotate;
 pub(crate) mod write_lock;

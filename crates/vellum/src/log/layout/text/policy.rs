@@ -7,11 +7,11 @@
 //! takes the policy from the file, old or new, which lies within one sector.
 
 use crate::error::OsResult;
+use crate::files::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::format::control::GEOMETRY_LEN;
 use crate::log::layout::text::{TextLog, TextSpace};
 use crate::log::state::control::{open_geometry, stored_geometry};
 use crate::log::state::core::Core;
-use crate::log::state::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::log::state::poison;
 use crate::log::state::writer::Writer;
 use crate::options::policy::{Policy, PolicyUpdate};

@@ -17,11 +17,11 @@ pub(crate) mod start;
 
 use std::sync::Arc;
 
+use crate::files::names::CONTROL_NAME;
 use crate::files::window::Window;
 use crate::log::read::gap::Gap;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
-use crate::log::state::names::CONTROL_NAME;
 use crate::{Error, ErrorKind, Lsn};
 
 /// A place in a log, and the way to the next record.

@@ -12,8 +12,8 @@ use rustix::fs::OFlags;
 use rustix::io;
 
 use crate::error::OsResult;
+use crate::files::rewrite::write_over_itself;
 use crate::format::control::Geometry;
-use crate::log::state::rewrite::write_over_itself;
 use crate::segment::listing::Listing;
 use crate::sys::{self, Dir};
 use crate::{Lsn, Result};

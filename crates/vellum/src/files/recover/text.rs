@@ -12,14 +12,12 @@ use std::sync::Arc;
 
 use crate::files::Files;
 use crate::files::open_files::{open_file, open_to_read};
+use crate::files::recover::plan::{Plan, Step};
+use crate::files::recover::positions::{Loss, Positions, Recovered};
 use crate::files::text::{last_newline, text_runs};
 use crate::files::view::{Still, View};
-use crate::log::open::plan::{Plan, Step};
-use crate::log::state::core::Core;
-use crate::log::state::positions::{Loss, Positions, Recovered};
 use crate::lsn::Range;
 use crate::segment::listing::Listing;
-use crate::shared::tail_word;
 use crate::{Lsn, Result};
 
 /// What a closed file gets in which nothing stands.
@@ -215,14 +213,6 @@ impl Search {
             None => Ok(Lsn::new(first.get() + open_to_read(&self.log, first)?.data_len()?)),
         }
     }
-}
-
-/// Whether the file is gone that the next record would go to, or that it would have to leave.
-/// Nobody is attached.
-pub(crate) fn lacks_newest(core: &Core, listing: &Listing) -> bool {
-    let active = core.files.segment_of(tail_word::tail(core.words()));
-    let is_made = core.words().allocated_end() > active.get();
-    core.files.geometry.layout.names_have_times() && is_made && listing.get(active).is_none()
 }
 
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not

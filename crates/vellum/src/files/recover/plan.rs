@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::padding::{self, Reason};
+use crate::files::recover::positions::Positions;
+use crate::files::recover::staged;
+use crate::files::recover::zero_tail;
 use crate::format::segment::text_file_name;
-use crate::log::layout::framed::staged;
-use crate::log::open::zero_tail;
-use crate::log::repair::pad::{self, Reason};
-use crate::log::state::positions::Positions;
 use crate::lsn::Range;
 use crate::segment::file::Segment;
 use crate::segment::listing::{self, Listing};
@@ -64,7 +64,7 @@ pub(crate) fn carry_out(
 fn take(files: &Files, listing: &mut Arc<Listing>, step: &Step) -> Result<()> {
     let open = |listing: &Listing, first| files.open_unmapped(first, listing.path_of(first));
     let fill = |range| {
-        pad::write_to(files, range, Reason::Died, |first| open(listing, first).map(Arc::new))
+        padding::write_to(files, range, Reason::Died, |first| open(listing, first).map(Arc::new))
     };
     match *step {
         Step::Remove(ref path) => {
@@ -75,10 +75,10 @@ fn take(files: &Files, listing: &mut Arc<Listing>, step: &Step) -> Result<()> {
         Step::Pad(range) => fill(range)?,
         Step::Mark(range) => {
             let end = fill(range).map_or(range.start, |()| range.end());
-            pad::cut_off(&open(listing, range.start)?, end)?;
+            padding::cut_off(&open(listing, range.start)?, end)?;
         }
         Step::EndLine(end) => end_line(files, listing, end)?,
-        Step::Cut { first, end } => pad::cut_off(&open(listing, first)?, end)?,
+        Step::Cut { first, end } => padding::cut_off(&open(listing, first)?, end)?,
         Step::Clear { from, zeros } => {
             zero_tail::write_to(&files.dir, &files.geometry, listing, (from, zeros), &mut false)?;
             let active = files.segment_of(from);

@@ -18,10 +18,10 @@ use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 
 use crate::error::OsResult;
+use crate::files::names::{CURSORS_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::format::control::Geometry;
 use crate::format::cursor;
 use crate::format::segment::HEADER_LEN;
-use crate::log::state::names::{CURSORS_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::segment::listing::{Listing, find};
 use crate::segment::sync_names;
 use crate::sys::{self, Dir};

@@ -16,10 +16,10 @@
 
 use crate::files::Files;
 use crate::files::frames;
+use crate::files::recover::positions::Evidence;
 use crate::files::view::Still;
 use crate::files::window::Window;
 use crate::format::control::Geometry;
-use crate::log::state::positions::Evidence;
 use crate::segment::stage;
 use crate::{Fill, Lsn, Result};
 

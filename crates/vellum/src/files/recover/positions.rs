@@ -3,7 +3,6 @@
 use crate::format::control::Geometry;
 use crate::format::identity::{CutCheckpoint, Identity};
 use crate::lsn::Range;
-use crate::shared::words::Words;
 use crate::{Fill, Lsn};
 
 /// Where a log begins and ends.
@@ -43,11 +42,6 @@ impl Positions {
             checkpoint: Lsn::ZERO,
             recovered: Recovered { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
         }
-    }
-
-    pub(crate) fn store(self, words: &Words) {
-        words.set_space(self.begin, self.tail, self.allocated_end);
-        words.commits.set_ends(self.durable, self.checkpoint, self.staged_from);
     }
 }
 

@@ -4,27 +4,27 @@
 //! everything had arrived before: damage behind it is a torn tail, which is cut; damage before it
 //! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
 //!
-//! What is not torn may go on in the stage (`framed::staged`): nobody may have turned off the
+//! What is not torn may go on in the stage (`recover::staged`): nobody may have turned off the
 //! machine, and only the words are not to be believed. Killed processes then lose nothing.
 //!
 //! Only the newest segments are looked through for commit records, from the newest one back to the
 //! first that has one. Recycled segments that wait beyond the tail hold none that are valid there.
 //!
-//! **If the process dies here**: see `open::plan`.
+//! **If the process dies here**: see `recover::plan`.
 
 use std::sync::Arc;
 
 use crate::files::Files;
 use crate::files::frames::{self, Scan, Zeros};
+use crate::files::recover::plan::{Plan, Step};
+use crate::files::recover::positions::{Evidence, Loss, Positions, Recovered};
+use crate::files::recover::staged;
 use crate::files::view::{Still, View};
 use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::frame::{ALIGNMENT, Kind};
 use crate::format::identity::CutCheckpoint;
 use crate::format::segment::{HEADER_LEN, path};
-use crate::log::layout::framed::staged;
-use crate::log::open::plan::{Plan, Step};
-use crate::log::state::positions::{Evidence, Loss, Positions, Recovered};
 use crate::lsn::Range;
 use crate::{Error, ErrorKind, Lsn, Result};
 

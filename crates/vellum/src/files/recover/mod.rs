@@ -1,26 +1,28 @@
 //! Finding out where a log begins and ends from its segments alone.
 //!
 //! Needed when the control file is gone, and after a reboot. Only records are believed: a framed
-//! log ends behind its last whole frame (`framed::recover`), in the segments or in the stage, a
-//! text log behind its last byte that is not NUL (`text::recover`).
+//! log ends behind its last whole frame (`recover::framed`), in the segments or in the stage, a
+//! text log behind its last byte that is not NUL (`recover::text`).
 //!
-//! [`find_end`] decides and changes nothing. What is to be changed is a plan (`open::plan`), which
-//! a reader leaves alone. One listing of the directory serves both.
+//! [`find_end`] decides and changes nothing. What is to be changed is a plan (`recover::plan`). A
+//! reader leaves it alone. One listing of the directory serves both.
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.
 
+pub(crate) mod framed;
+pub(crate) mod plan;
+pub(crate) mod positions;
+pub(crate) mod staged;
+pub(crate) mod text;
+pub(crate) mod zero_tail;
+
 use std::sync::Arc;
 
 use crate::files::Files;
-use crate::log::layout::framed;
-use crate::log::layout::text;
-use crate::log::open::plan::{self, Plan, Step};
-use crate::log::state::core::Core;
-use crate::log::state::positions::{Evidence, Loss, Positions};
+use crate::files::recover::plan::{Plan, Step};
+use crate::files::recover::positions::{Evidence, Positions};
 use crate::segment::listing::Listing;
-use crate::shared::commit;
-use crate::shared::tail_word;
 use crate::{Layout, Lsn, Result};
 
 /// Where the log begins and ends as its files are, and what recovery would change.
@@ -34,8 +36,8 @@ pub(crate) fn find_end(
         return Ok((positions, Plan { steps: Vec::new(), positions }));
     }
     match files.geometry.layout {
-        Layout::Framed => framed::recover::find_end(files, &listing.firsts(), evidence),
-        Layout::Text => text::recover::find_end(files, listing, evidence.loss),
+        Layout::Framed => framed::find_end(files, &listing.firsts(), evidence),
+        Layout::Text => text::find_end(files, listing, evidence.loss),
     }
 }
 
@@ -54,30 +56,15 @@ pub(crate) fn recover(
     Ok((positions, plan::carry_out(files, listing, &steps)?))
 }
 
-/// Where a log continues that lacks its newest file: behind the words of `core`, which no process
-/// uses.
-pub(crate) fn find_end_behind_newest(core: &Core, listing: &Arc<Listing>) -> Result<Positions> {
-    let evidence = Evidence::without_words(Loss::Words, None);
-    let (found, listing) = recover(&core.files, Arc::clone(listing), evidence)?;
-    let words = core.words();
-    let positions = Positions {
-        begin: core.begin(),
-        durable: commit::durable(&words.commits),
-        tail: tail_word::tail(words).max(found.tail),
-        staged_from: tail_word::tail(words).max(found.tail),
-        allocated_end: Lsn::new(words.allocated_end()).max(found.allocated_end),
-        ..found
-    };
-    Ok(text::recover::behind_missing(&core.files, positions, &listing.firsts()))
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::fs;
     use std::path::Path;
 
     use super::*;
-    use crate::log::state::control::stored_geometry;
+    use crate::files::names::GEOMETRY_NAME;
+    use crate::files::recover::positions::Loss;
+    use crate::format::control::Geometry;
     use crate::segment::rights::Rights;
     use crate::sys::Dir;
     use crate::{Options, Tuning};
@@ -93,7 +80,7 @@ mod tests {
         }
         drop(log);
         let dir = Dir::open(&path).unwrap();
-        let geometry = stored_geometry(&dir).unwrap();
+        let geometry = Geometry::parse(&fs::read(path.join(GEOMETRY_NAME)).unwrap()).unwrap();
         let listing = Arc::new(Listing::read(&dir).unwrap());
         assert!(listing.files.len() > 2);
         (parent, listing, Files::new(&dir, &geometry, Rights::default()))
