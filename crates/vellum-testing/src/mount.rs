@@ -77,17 +77,27 @@ impl Mount {
         Mount::overlay_over(test, |_| ())
     }
 
+    /// The same with more options.
+    pub fn overlay_with(test: &str, options: &str) -> Option<Mount> {
+        Mount::overlay_at(test, None, options, |_| ())
+    }
+
     /// An overlay over this filesystem.
     pub fn overlaid(&self, test: &str) -> Option<Mount> {
-        Mount::overlay_at(test, Some(&self.at), |_| ())
+        Mount::overlay_at(test, Some(&self.at), "", |_| ())
     }
 
     /// An overlay whose lower layer `fill` has put files into.
     pub fn overlay_over(test: &str, fill: impl FnOnce(&Path)) -> Option<Mount> {
-        Mount::overlay_at(test, None, fill)
+        Mount::overlay_at(test, None, "", fill)
     }
 
-    fn overlay_at(test: &str, place: Option<&Path>, fill: impl FnOnce(&Path)) -> Option<Mount> {
+    fn overlay_at(
+        test: &str,
+        place: Option<&Path>,
+        more: &str,
+        fill: impl FnOnce(&Path),
+    ) -> Option<Mount> {
         Mount::new(test, |dir, at| {
             let dir = place.unwrap_or(dir);
             let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
@@ -96,7 +106,7 @@ impl Mount {
                 text(&path).to_string()
             });
             fill(Path::new(&lower));
-            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}{more}");
             run("mount", &["-t", "overlay", "-o", &options, "overlay", text(at)])
         })
     }

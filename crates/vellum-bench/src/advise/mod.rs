@@ -27,6 +27,7 @@ mod commit_path;
 mod detect;
 mod measure;
 mod recommend;
+mod spellings;
 mod store;
 mod traps;
 mod way;

@@ -62,7 +62,7 @@ pub(super) fn parts(traps: &[Trap]) -> Vec<(&'static str, Vec<&Trap>)> {
 pub(crate) fn traps(around: &Surroundings) -> Vec<Trap> {
     let mut traps = Vec::new();
     of_filesystem(around, &mut traps);
-    of_btrfs(around, &mut traps);
+    of_copies(around, &mut traps);
     of_mount(around, &mut traps);
     of_ext(around, &mut traps);
     of_devices(around, &mut traps);
@@ -76,13 +76,10 @@ fn trap(severity: Severity, cause: Cause, what: impl Into<String>, remedy: &str)
     Trap { severity, cause, what: what.into(), remedy: remedy.into() }
 }
 
-/// Filesystems of other machines, by the names that the kernel has for them.
-const NETWORK: [&str; 10] =
-    ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "lustre", "afs", "glusterfs", "virtiofs"];
-
 fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
     let kind = around.kind();
-    if around.is_kind(&NETWORK) {
+    let is = |cause| around.spelling(cause).is_some();
+    if is(Cause::NetworkFilesystem) {
         traps.push(trap(
             Severity::Danger,
             Cause::NetworkFilesystem,
@@ -91,21 +88,21 @@ fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
             ),
             "keep logs on a local filesystem; the library refuses most of these",
         ));
-    } else if kind == "fuseblk" || kind == "fuse" || kind.starts_with("fuse.") {
+    } else if is(Cause::Fuse) {
         traps.push(trap(
             Severity::Danger,
             Cause::Fuse,
             format!("{kind} is served by a program, which may refuse mappings or fail a store"),
             "fill logs by pwrite, the default here; for speed, use the filesystem under it",
         ));
-    } else if around.is_kind(&["overlay", "aufs"]) {
+    } else if is(Cause::Overlay) {
         traps.push(trap(
             Severity::Cost,
             Cause::Overlay,
             "an overlay copies a file of a lower layer whole when it is first written to",
             "keep logs on a volume of their own: a bind mount of a real filesystem",
         ));
-    } else if around.is_kind(&["tmpfs", "ramfs"]) {
+    } else if is(Cause::Memory) {
         traps.push(trap(
             Severity::Danger,
             Cause::Memory,
@@ -113,26 +110,29 @@ fn of_filesystem(around: &Surroundings, traps: &mut Vec<Trap>) {
             "use it for what may be lost; a log that commits needs a disk",
         ));
     }
-    if around.has_option("volatile") {
+    if let Some(word) = around.spelling(Cause::OverlayVolatile) {
         traps.push(trap(
             Severity::Danger,
             Cause::OverlayVolatile,
-            "the overlay is mounted with volatile: it leaves out every sync",
-            "mount it without volatile, or keep what is to last elsewhere",
+            format!("the overlay is mounted with {word}: it leaves out every sync"),
+            "mount it without that, or keep what is to last elsewhere",
         ));
     }
 }
 
-fn of_btrfs(around: &Surroundings, traps: &mut Vec<Trap>) {
-    if around.kind() != "btrfs" || around.is_nocow == Some(true) {
+fn of_copies(around: &Surroundings, traps: &mut Vec<Trap>) {
+    let Some(kind) = around.spelling(Cause::CopyOnWrite) else { return };
+    if around.is_nocow == Some(true) {
         return;
     }
-    if !around.has_option("nodatacow") {
+    if around.option("nodatacow").is_none() {
         traps.push(trap(
             Severity::Cost,
             Cause::CopyOnWrite,
-            "btrfs writes what is overwritten to new blocks: making space ready is in vain, and a \
-             small log can hold on to gigabytes",
+            format!(
+                "{kind} writes what is overwritten to new blocks: making space ready is in vain, \
+                 and a small log can hold on to gigabytes"
+            ),
             "chattr +C on a new directory, for files made in it; staged logs do it for themselves",
         ));
     }
@@ -150,8 +150,7 @@ fn of_btrfs(around: &Surroundings, traps: &mut Vec<Trap>) {
 }
 
 fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
-    let has_no_barriers = around.has_option("nobarrier") || around.option("barrier") == Some("0");
-    if has_no_barriers {
+    if let Some(word) = around.spelling(Cause::NoBarriers) {
         let cached = around.disks.iter().find(|disk| disk.has_volatile_cache == Some(true));
         let (severity, cache) = match cached {
             Some(disk) => (Severity::Danger, format!("the cache of {} is volatile", disk.name)),
@@ -160,11 +159,13 @@ fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
         traps.push(trap(
             severity,
             Cause::NoBarriers,
-            format!("mounted without barriers: a sync does not empty the disk's cache; {cache}"),
+            format!(
+                "mounted without barriers ({word}): a sync does not empty the disk's cache; {cache}"
+            ),
             "mount with barriers, unless a battery keeps the cache",
         ));
     }
-    for option in ["sync", "dirsync"].iter().filter(|option| around.has_option(option)) {
+    if let Some(option) = around.spelling(Cause::SyncMount) {
         traps.push(trap(
             Severity::Cost,
             Cause::SyncMount,
@@ -172,18 +173,7 @@ fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
             "mount without it; commits wait for the disk by themselves",
         ));
     }
-    const QUOTAS: [&str; 9] = [
-        "quota",
-        "usrquota",
-        "grpquota",
-        "prjquota",
-        "uquota",
-        "gquota",
-        "pquota",
-        "usrjquota",
-        "grpjquota",
-    ];
-    if let Some(quota) = QUOTAS.iter().find(|option| around.has_option(option)) {
+    if let Some(quota) = around.spelling(Cause::Quota) {
         traps.push(trap(
             Severity::Note,
             Cause::Quota,
@@ -194,20 +184,22 @@ fn of_mount(around: &Surroundings, traps: &mut Vec<Trap>) {
 }
 
 fn of_ext(around: &Surroundings, traps: &mut Vec<Trap>) {
-    match around.option("data") {
-        Some("writeback") => traps.push(trap(
+    let is = |cause| around.spelling(cause).is_some();
+    if is(Cause::DataWriteback) {
+        traps.push(trap(
             Severity::Danger,
             Cause::DataWriteback,
             "data=writeback: after a power cut, files can hold what others had deleted",
             "mount with data=ordered; logs that commit check what they find",
-        )),
-        Some("journal") => traps.push(trap(
+        ));
+    }
+    if is(Cause::DataJournal) {
+        traps.push(trap(
             Severity::Cost,
             Cause::DataJournal,
             "data=journal writes everything twice, and takes direct writes through the page cache",
             "mount with data=ordered",
-        )),
-        _ => {}
+        ));
     }
     let is_ext = around.is_kind(&["ext2", "ext3", "ext4"]);
     let fallocate = around.features.iter().find(|feature| feature.name == "fallocate");

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::advise::detect::{Feature, mounts_and_disks};
+use crate::advise::spellings::{SPELLINGS, Word};
 
 /// What a mount of this kind, with these options, is found to be.
 fn around(kind: &str, options: &str) -> Surroundings {
@@ -54,7 +55,10 @@ fn filesystems_with_a_mind_of_their_own_are_told() {
     assert_seen(&around("fuseblk", "rw"), "served by a program");
     assert_seen(&around("overlay", "rw,upperdir=/u"), "copies a file");
     assert_seen(&around("tmpfs", "rw"), "Danger: tmpfs is memory");
-    assert_eq!(seen(&around("overlay", "rw,upperdir=/u,volatile")).len(), 2);
+    for word in ["volatile", "fsync=volatile"] {
+        assert_eq!(seen(&around("overlay", &format!("rw,upperdir=/u,{word}"))).len(), 2);
+    }
+    assert_eq!(seen(&around("overlay", "rw,upperdir=/u,fsync=strict")).len(), 1);
 }
 
 #[test]
@@ -160,4 +164,19 @@ fn limits_encryption_and_blocks_are_told() {
     assert_eq!(seen(&found), [""; 0]);
     found.disks = vec![Disk { partition_start_bytes: Some(63 * 512), ..blocks }];
     assert_eq!(traps(&found)[0].cause, Cause::Misaligned);
+}
+
+#[test]
+fn each_spelling_is_seen_as_its_cause() {
+    for (cause, word, kernels) in SPELLINGS {
+        let around = match word {
+            Word::Kind(kind) => around(kind, "rw"),
+            Word::KindPrefix(start) => around(&format!("{start}x"), "rw"),
+            _ if cause == Cause::OverlayVolatile => around("overlay", &format!("rw,{word}")),
+            _ if cause == Cause::Compression => around("btrfs", &format!("rw,{word}=zstd")),
+            _ => around("ext4", &format!("rw,{word}")),
+        };
+        let found = traps(&around);
+        assert!(found.iter().any(|trap| trap.cause == cause), "{word} of {kernels}: {found:?}");
+    }
 }

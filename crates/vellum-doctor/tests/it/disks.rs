@@ -27,6 +27,31 @@ fn data_that_is_written_twice_is_named() {
 }
 
 #[test]
+fn an_overlay_that_leaves_out_syncs_is_a_danger() {
+    let Some(mount) = Mount::overlay_with("doctor of a volatile overlay", ",volatile") else {
+        return;
+    };
+    let (found, code) = diagnosed(mount.path(), &[]);
+    assert_eq!((causes(&found)[0], code), ("overlay-volatile", 6), "{found}");
+}
+
+#[test]
+fn each_word_of_a_mount_is_seen_as_this_kernel_spells_it() {
+    for (options, cause) in [
+        ("data=writeback", "data-writeback"),
+        ("nobarrier", "no-barriers"),
+        ("sync", "sync-mount"),
+        ("dirsync", "sync-mount"),
+        ("usrquota", "quota"),
+        ("grpjquota=aquota.group,jqfmt=vfsv1", "quota"),
+    ] {
+        let Some(mount) = Mount::ext4_with("doctor of words", 64, options) else { return };
+        let (found, _) = diagnosed(mount.path(), &[]);
+        assert!(causes(&found).contains(&cause), "{options}: {found}");
+    }
+}
+
+#[test]
 fn an_overlay_is_named() {
     let Some(mount) = Mount::overlay("doctor of an overlay") else { return };
     let (found, _) = diagnosed(mount.path(), &[]);

@@ -109,11 +109,6 @@ impl Surroundings {
         kinds.contains(&self.kind())
     }
 
-    /// Whether the mount, or what is under it, has this option: a word, or what stands before `=`.
-    pub(super) fn has_option(&self, option: &str) -> bool {
-        self.option(option).is_some()
-    }
-
     /// The value of a mount option; empty for one without.
     pub(super) fn option(&self, option: &str) -> Option<&str> {
         let mounts = [&self.filesystem, &self.upper_filesystem].into_iter().flatten();
