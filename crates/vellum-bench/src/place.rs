@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tempfile::TempDir;
+use vellum_command::private_dir::PrivateDir;
 
 use crate::conditions::{filesystem_of, free_bytes, keeps_old_blocks};
 use crate::error::{Context, Error, Result};
@@ -100,8 +100,8 @@ impl Place<'_> {
 }
 
 /// Makes a new directory inside `directory`, for all that a run writes; removed when dropped.
-pub(crate) fn home(directory: &Path) -> Result<TempDir> {
-    let home = tempfile::Builder::new().prefix("vellum-bench-").tempdir_in(directory);
+pub(crate) fn home(directory: &Path) -> Result<PrivateDir> {
+    let home = PrivateDir::new(directory, "vellum-bench-");
     home.context(|| format!("make a directory in {}", directory.display()))
 }
 
@@ -144,7 +144,7 @@ impl Places<'_> {
         }
         if !self.scope.scratch.is_empty() {
             let bytes = Room::bytes_for(self.bytes, &self.scope.making);
-            let room = Room::new(&self.home.join("room"), bytes);
+            let room = Room::new(self.home, bytes);
             for kind in self.scope.scratch.iter().take_while(|_| !interrupt::is_asked()) {
                 let result = match &room {
                     Ok(room) => self.visit_scratch(room, *kind, progress, run),

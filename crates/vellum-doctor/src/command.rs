@@ -1,12 +1,12 @@
 //! What `doctor` does.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use vellum_bench::ErrorKind;
 use vellum_bench::doctor::{self, Config, Diagnosis, Program, Verdict, iocost};
+use vellum_command::files;
 use vellum_command::outcome::{self, Outcome, Result};
 use vellum_command::output::{self, say};
 use vellum_command::signals::{Asked, INTERRUPTING};
@@ -24,6 +24,8 @@ const SECONDS_QUICK: u32 = 10;
 const BYTES: u64 = 4096;
 /// What etcd asks of p99, unless something else is asked for.
 const GOAL: Duration = Duration::from_millis(10);
+/// No result of a run is longer.
+const RESULT_BYTES_MAX: u64 = 1 << 28;
 /// What the directory of a run is called by.
 const PURPOSE: &str = "doctor";
 
@@ -164,6 +166,6 @@ fn compare(args: &CompareArgs) -> Result<Outcome> {
 }
 
 fn saved(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    files::read_text(path, RESULT_BYTES_MAX)
+        .with_context(|| format!("cannot read {}", path.display()))
 }

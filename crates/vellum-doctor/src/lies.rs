@@ -74,10 +74,7 @@ fn checked(args: &DoctorArgs) -> Result<Outcome> {
     let promises = match (args.lies.promised, args.lies.witness.as_deref()) {
         (Some(number), _) => Promises::up_to(number),
         (None, Some(address)) if is_address(address) => Promises::asked(address, &args.dir)?,
-        (None, Some(path)) => {
-            let text = std::fs::read(path).with_context(|| format!("cannot read {path}"))?;
-            Promises::parse(&String::from_utf8_lossy(&text), &args.dir)?
-        }
+        (None, Some(path)) => Promises::read(Path::new(path), &args.dir)?,
         (None, None) => {
             let text = "--check needs what was promised: --witness or --promised";
             return Err(BadValue(text.into()).into());

@@ -10,7 +10,7 @@ use vellum_command::help::{self, Shell};
 use vellum_command::outcome::{self, Outcome, Result};
 use vellum_command::{signals, stdio};
 use vellum_doctor::DoctorArgs;
-use vellum_doctor::scratch::{self, INTERNAL, KeeperArgs};
+use vellum_doctor::scratch::{self, INTERNAL};
 
 /// The command line. What help says is the text of the command.
 #[derive(Debug, Parser)]
@@ -48,14 +48,14 @@ struct Internal {
 
 #[derive(Debug, Subcommand)]
 enum InternalCommand {
-    Keeper(KeeperArgs),
+    Keeper,
 }
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == INTERNAL) {
         let internal = Internal::parse_from(std::env::args_os().skip(1));
-        let InternalCommand::Keeper(args) = internal.command;
-        return ended(scratch::keep(&args));
+        let InternalCommand::Keeper = internal.command;
+        return ended(scratch::keep());
     }
     if std::env::args_os().nth(1).is_some_and(|word| WORDS.iter().any(|known| word == *known)) {
         return match Pages::try_parse() {

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use rustix::fs::OFlags;
+use vellum_command::files::opened;
 use vellum_command::outcome::{BadValue, Result};
 use vellum_command::output;
 
@@ -98,7 +100,7 @@ impl Sink<'_> {
             return Ok(Sink::Stdout);
         }
         let is_new = !path.exists();
-        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = opened(path, OFlags::WRONLY | OFlags::CREATE);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Sink::File(OutputFile { file, path, is_new }))
     }

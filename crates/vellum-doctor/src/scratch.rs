@@ -5,23 +5,24 @@
 //! holds the other end any more, the directory goes. No signal handler is needed, nor a thread,
 //! which a measurement would feel.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use tempfile::TempDir;
+use anyhow::Context;
 use vellum_command::outcome::{Outcome, Result};
+use vellum_command::private_dir::{self, PrivateDir};
 use vellum_command::stdio;
+use vellum_sys::Dir;
 
 /// The first word of the command line of a process that a program starts for itself.
 pub const INTERNAL: &str = "internal";
-/// What the keeper may remove: names that we gave.
-const NAME_PREFIX: &str = "vellum-";
+/// Where the keeper finds the directory: it is opened as its standard output, so that what has its
+/// name by then makes no difference.
+const KEPT: &str = "/proc/self/fd/1";
 /// Processes that still write while the directory goes may add files to it; they die too.
 const ATTEMPTS: u32 = 100;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
@@ -29,7 +30,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 /// A new directory that is removed with all it holds when this is dropped, or its owner dies.
 #[derive(Debug)]
 pub struct Scratch {
-    dir: TempDir,
+    dir: PrivateDir,
     keeper: Child,
     /// Closed when this process ends, whatever ends it.
     held: Option<ChildStdin>,
@@ -43,17 +44,13 @@ impl Scratch {
     /// No directory can be made there, or the keeper does not start.
     pub fn new(purpose: &str, parent: &Path) -> Result<Scratch> {
         let cannot = || format!("cannot make a directory in {}", parent.display());
-        // The error of a missing parent would name a directory that nobody knows.
-        fs::read_dir(parent).with_context(cannot)?;
-        let prefix = format!("{NAME_PREFIX}{purpose}-");
-        let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
-        let dir = dir.with_context(cannot)?;
+        let dir = PrivateDir::new(parent, &format!("vellum-{purpose}-")).with_context(cannot)?;
+        let kept = dir.descriptor().with_context(cannot)?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut keeper = Command::new(program)
             .args([INTERNAL, "keeper"])
-            .arg(dir.path())
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(kept))
             .stderr(Stdio::null())
             // Signals from the keyboard are for us.
             .process_group(0)
@@ -63,7 +60,7 @@ impl Scratch {
         Ok(Scratch { dir, keeper, held })
     }
 
-    /// Where it is.
+    /// A path that leads there while this process lives, whatever becomes of its name.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -77,31 +74,25 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes a directory when its owner is gone.
-#[derive(clap::Args, Debug)]
-pub struct KeeperArgs {
-    /// The directory.
-    pub dir: std::path::PathBuf,
-}
-
-/// Waits until nobody holds the directory any more and removes it.
+/// Waits until no process holds the directory any more, which is open as standard output, and
+/// removes it.
 ///
 /// # Errors
 ///
-/// It is none of those that [`Scratch`] makes.
-pub fn keep(args: &KeeperArgs) -> Result<Outcome> {
-    let name = args.dir.file_name().unwrap_or_default().to_string_lossy();
-    ensure!(name.starts_with(NAME_PREFIX), "{} is not ours to remove", args.dir.display());
+/// Standard output is no directory.
+pub fn keep() -> Result<Outcome> {
+    let path = Path::new(KEPT);
+    let dir = Dir::open(path).context("the keeper has no directory")?;
     let _ = stdio::stdin().read(&mut [0]);
     for attempt in 1..=ATTEMPTS {
         // What the directory tells of, so before it goes.
-        if !vellum_bench::give_back(&args.dir) && attempt < ATTEMPTS {
+        if !vellum_bench::give_back(path) && attempt < ATTEMPTS {
             thread::sleep(ATTEMPT_PAUSE);
             continue;
         }
-        match fs::remove_dir_all(&args.dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => thread::sleep(ATTEMPT_PAUSE),
-            _ => break,
+        match private_dir::remove(&dir, path) {
+            Ok(()) => break,
+            Err(_) => thread::sleep(ATTEMPT_PAUSE),
         }
     }
     Ok(Outcome::Good)

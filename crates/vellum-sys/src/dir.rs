@@ -166,6 +166,11 @@ impl Dir {
         Ok(own)
     }
 
+    /// One more descriptor of it.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.open_directory(".")
+    }
+
     /// Opens the directory itself, as `.`, or its parent, as `..`.
     fn open_directory(&self, path: &str) -> io::Result<OwnedFd> {
         let dir = self.handle()?;
@@ -324,6 +329,11 @@ impl Dir {
     /// Makes a directory in it.
     pub fn make_subdirectory(&self, path: &Path, mode: u32) -> io::Result<()> {
         fs::mkdirat(self.handle()?, name(path), Mode::from_raw_mode(mode))
+    }
+
+    /// Removes a directory in it, which must be empty.
+    pub fn remove_subdirectory(&self, path: &Path) -> io::Result<()> {
+        fs::unlinkat(self.handle()?, name(path), AtFlags::REMOVEDIR)
     }
 
     /// Removes a name.

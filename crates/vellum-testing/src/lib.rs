@@ -6,6 +6,7 @@ pub mod child;
 pub mod counts;
 pub mod kernel;
 pub mod mount;
+pub mod plants;
 pub mod syncs;
 
 use std::path::PathBuf;

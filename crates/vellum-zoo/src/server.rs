@@ -104,6 +104,8 @@ fn take_along<D: Served>(connection: Arc<File>, dir: &Path, disk: &Mutex<D>) -> 
 /// the disk of another thread would wait for that.
 fn leave_mounts(dir: &Path) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    // By its name: a descriptor of it leads to the mounts that this thread has left.
+    let dir = &dir.canonicalize()?;
     mount("vellum-zoo", dir, "tmpfs", MountFlags::NOSUID, Some(c"size=4k"))?;
     rustix::process::chdir(dir)?;
     rustix::process::pivot_root(".", ".")?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use vellum::{CommitPath, DeviceWrite, Options, Tuning};
+use vellum_command::private_dir::PrivateDir;
 
 use super::choice::choose;
 use crate::error::{Context, Error, Result};
@@ -96,7 +97,8 @@ pub fn commit_paths(dir: &Path, safe_block_bytes: u64) -> Result<CommitPaths> {
 
 /// The same in a directory in which there is no log: that of a short one is looked at first.
 pub(super) fn in_directory(dir: &Path) -> Result<CommitPaths> {
-    let home = tempfile::tempdir_in(dir).context(|| format!("make one in {}", dir.display()))?;
+    let home = PrivateDir::new(dir, "vellum-advise-");
+    let home = home.context(|| format!("make a directory in {}", dir.display()))?;
     let log = Options::wal()
         .exclusive(false)
         .tuning(Tuning::new().segment_capacity_bytes(64 << 10))

@@ -15,6 +15,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use vellum_command::private_dir::PrivateDir;
+
 use crate::conditions::Conditions;
 use crate::error::{Context, Error, Result};
 use crate::place::Place;
@@ -112,9 +114,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Advised> {
         return Err(Error::invalid("a purpose and some time are needed"));
     }
     let conditions = Conditions::now(&config.directory, &vellum::Options::default());
-    let home = tempfile::Builder::new()
-        .prefix("vellum-advise-")
-        .tempdir_in(&config.directory)
+    let home = PrivateDir::new(&config.directory, "vellum-advise-")
         .context(|| format!("make a directory in {}", config.directory.display()))?;
     let surroundings = Surroundings::of(home.path())?;
     let mut warnings = crate::suite::load_warning(&conditions);

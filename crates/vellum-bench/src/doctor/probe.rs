@@ -1,15 +1,18 @@
 //! A few single calls, aside of any program: what a write costs without a flush, what the flush
 //! costs, and what writes of less than a block cost.
 
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde::Serialize;
+use vellum_sys::Dir;
 
 use super::series::median;
 use crate::suite::commit::write_zeros;
-use crate::ways::direct::{AlignedBuffer, BLOCK_BYTES, open_direct};
+use crate::ways::direct::{AlignedBuffer, BLOCK_BYTES};
 
 /// So many calls of each sort, or as many as there is time for.
 const ROUNDS: u64 = 32;
@@ -29,18 +32,18 @@ pub struct Probe {
 }
 
 /// Tries in the directory `dir` for `time`; `None` where direct writes do not work.
-pub(super) fn probe(dir: &Path, time: Duration) -> Option<Probe> {
-    let path = dir.join("probe");
-    let probed = probed(&path, time);
+pub(super) fn probe(dir: &Dir, time: Duration) -> Option<Probe> {
+    let name = Path::new("probe");
+    let probed = probed(dir, name, time);
     // The directory of the run goes in the end, with whatever is left.
-    let _ = std::fs::remove_file(&path);
+    let _ = dir.unlink(name);
     probed
 }
 
-fn probed(path: &Path, time: Duration) -> Option<Probe> {
-    let made = std::fs::File::create_new(path).ok()?;
+fn probed(dir: &Dir, name: &Path, time: Duration) -> Option<Probe> {
+    let made = File::from(dir.create(name, 0o600).ok()?);
     write_zeros(&made, ROUNDS * BLOCK_BYTES as u64).ok()?;
-    let file = open_direct(path, 0).ok()?;
+    let file = File::from(dir.open_file(name, OFlags::WRONLY | OFlags::DIRECT).ok()?);
     let block = AlignedBuffer::new(BLOCK_BYTES);
     let (mut writes, mut flushes, mut sectors) = (Vec::new(), Vec::new(), Vec::new());
     let begun = Instant::now();
@@ -73,7 +76,7 @@ mod tests {
     #[test]
     fn single_calls_are_timed_and_nothing_is_left() {
         let dir = tempfile::tempdir().unwrap();
-        if let Some(probe) = probe(dir.path(), Duration::ZERO) {
+        if let Some(probe) = probe(&Dir::open(dir.path()).unwrap(), Duration::ZERO) {
             assert!(probe.write_us > 0.0 && probe.flush_us > 0.0);
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

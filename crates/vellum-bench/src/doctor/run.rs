@@ -1,7 +1,8 @@
 //! A run: look around, make files, take turns, try single calls, judge.
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use vellum_command::private_dir::PrivateDir;
 
 use super::causes::{self, is_flat};
 use super::diagnosis::{Diagnosis, Known};
@@ -67,14 +68,12 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     }
     check_unique(&names, "program")?;
     let conditions = Conditions::now(&config.directory, &vellum::Options::default());
-    let home = tempfile::Builder::new()
-        .prefix("vellum-doctor-")
-        .tempdir_in(&config.directory)
+    let home = PrivateDir::new(&config.directory, "vellum-doctor-")
         .context(|| format!("make a directory in {}", config.directory.display()))?;
     let surroundings = Surroundings::of(home.path())?;
     let disks = surroundings.disks.iter().map(|disk| disk.name.clone()).collect();
     let schedule = Schedule::of(config.time, names.len() as u32);
-    let patients = admitted(config, home.path())?;
+    let patients = admitted(config, &home)?;
     let mut ward = Ward { patients, schedule, disks, begun: Instant::now(), others: Vec::new() };
     let turns = u64::from(schedule.rounds) + schedule.warm_up_slices();
     let steps = names.len() as u64 * turns + 1;
@@ -85,7 +84,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     if interruption.is_some() && !ward.has_measured() {
         return Err(Error::interrupted());
     }
-    let probe = ward.tried(config.time, home.path(), progress);
+    let probe = ward.tried(config.time, &home, progress);
     progress.event(&Event::Finished);
     let places = Places::of(&config.shown, &surroundings);
     let around = causes::around(&surroundings);
@@ -97,9 +96,9 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
 }
 
 /// The files of all programs.
-fn admitted<'a>(config: &'a Config, home: &Path) -> Result<Vec<Patient<'a>>> {
+fn admitted<'a>(config: &'a Config, home: &PrivateDir) -> Result<Vec<Patient<'a>>> {
     let files: u32 = config.programs.iter().map(|program| program.pattern.threads).sum();
-    let bytes_max = free_bytes(home)? / FREE_SHARE / u64::from(files.max(1));
+    let bytes_max = free_bytes(home.path())? / FREE_SHARE / u64::from(files.max(1));
     let patience = config.time / MAKING_SHARE / files.max(1);
     let patients = config.programs.iter().map(|program| {
         let mut patient = Patient {
@@ -110,8 +109,8 @@ fn admitted<'a>(config: &'a Config, home: &Path) -> Result<Vec<Patient<'a>>> {
             processors: Vec::new(),
         };
         for index in 0..program.pattern.threads {
-            let path: PathBuf = home.join(format!("{}-{index}", program.name));
-            match Target::make(path, &program.pattern, bytes_max, patience) {
+            let name = format!("{}-{index}", program.name);
+            match Target::make(home.dir(), &name, &program.pattern, bytes_max, patience) {
                 Ok(target) => patient.targets.push(target),
                 Err(failure) => {
                     patient.series.failures.push(failure);
@@ -236,12 +235,17 @@ impl Ward<'_> {
     }
 
     /// What is tried after the rounds, unless the run is to end.
-    fn tried(&mut self, time: Duration, home: &Path, progress: &mut dyn Progress) -> Option<Probe> {
+    fn tried(
+        &mut self,
+        time: Duration,
+        home: &PrivateDir,
+        progress: &mut dyn Progress,
+    ) -> Option<Probe> {
         if is_asked() {
             return None;
         }
         progress.event(&Event::Measuring { what: "single calls" });
-        let probe = probe(home, time / PROBE_SHARE);
+        let probe = probe(home.dir(), time / PROBE_SHARE);
         self.at_half_the_pace(time);
         probe
     }

@@ -174,9 +174,10 @@ mod tests {
 
     fn slice(program: &Program, millis: u64) -> Slice {
         let dir = tempfile::tempdir().unwrap();
+        let home = vellum_sys::Dir::open(dir.path()).unwrap();
         let make = |index: u32| {
-            let path = dir.path().join(index.to_string());
-            Target::make(path, &program.pattern, 1 << 20, Duration::ZERO).unwrap()
+            Target::make(&home, &index.to_string(), &program.pattern, 1 << 20, Duration::ZERO)
+                .unwrap()
         };
         let mut targets: Vec<Target> = (0..program.pattern.threads).map(make).collect();
         let order = Order {

@@ -1,14 +1,15 @@
 //! A file that is written as a program writes its own.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use vellum_sys::Dir;
 
 use super::program::{FileState, Pattern, SyncCall};
 use super::series::Failure;
@@ -21,10 +22,14 @@ const CHECKED: usize = 64;
 /// A file that was written before is made in steps, so that a slow disk gets a shorter one.
 const STEP_BYTES: usize = 1 << 20;
 
+/// Of files that are removed in the end.
+const MODE: u32 = 0o600;
+
 /// A file that is written.
 pub(super) struct Target {
-    path: PathBuf,
     file: Arc<File>,
+    /// The same file, to be read.
+    made: File,
     state: FileState,
     sync: SyncCall,
     /// What one record takes in the file.
@@ -42,9 +47,10 @@ pub(super) struct Target {
 type Told<T> = Result<T, (&'static str, io::Error)>;
 
 impl Target {
-    /// Makes the file, as it is before the clock starts, in `patience` or a shorter one.
+    /// Makes the file in `dir`, as it is before the clock starts, in `patience` or a shorter one.
     pub(super) fn make(
-        path: PathBuf,
+        dir: &Dir,
+        name: &str,
         pattern: &Pattern,
         bytes_max: u64,
         patience: Duration,
@@ -60,16 +66,17 @@ impl Target {
         let least = batch.next_multiple_of(STEP_BYTES) as u64;
         let file_bytes = pattern.file_bytes.min(bytes_max).max(least);
         let (state, sync) = (pattern.file, pattern.sync);
-        let made = made(&path, state, file_bytes, patience);
-        let (file_bytes, opened) = made
-            .and_then(|file_bytes| Ok((file_bytes, opened(&path, sync)?)))
+        let name = Path::new(name);
+        let made = made(dir, name, state, file_bytes, patience);
+        let (file_bytes, made, opened) = made
+            .and_then(|(file_bytes, made)| Ok((file_bytes, made, opened(dir, name, sync)?)))
             .map_err(|error| failure(error, 0))?;
         let file = Arc::new(opened);
         let last = VecDeque::with_capacity(CHECKED);
         let (position, written) = (0, 0);
         Ok(Target {
-            path,
             file,
+            made,
             state,
             sync,
             record_bytes,
@@ -143,10 +150,10 @@ impl Target {
 
     /// Are the last writes there? If not, what is missing.
     pub(super) fn check(&self) -> Result<(), String> {
-        let file = File::open(&self.path).map_err(|error| format!("open: {error}"))?;
         for (offset, number) in &self.last {
             let mut stamp = [0; 8];
-            file.read_exact_at(&mut stamp, *offset).map_err(|error| format!("read: {error}"))?;
+            let read = self.made.read_exact_at(&mut stamp, *offset);
+            read.map_err(|error| format!("read: {error}"))?;
             if u64::from_le_bytes(stamp) != *number {
                 return Err(format!("write {number}, at byte {offset}, is not there"));
             }
@@ -160,9 +167,16 @@ pub(super) fn failure((what, error): (&str, io::Error), after_operations: u64) -
     Failure { what: format!("{what}: {error}"), errno: error.raw_os_error(), after_operations }
 }
 
-/// Makes the file and tells its length.
-fn made(path: &Path, state: FileState, bytes: u64, patience: Duration) -> Told<u64> {
-    let file = File::create(path).map_err(|error| ("create", error))?;
+/// Makes the file, and tells its length.
+fn made(
+    dir: &Dir,
+    name: &Path,
+    state: FileState,
+    bytes: u64,
+    patience: Duration,
+) -> Told<(u64, File)> {
+    let file = dir.create(name, MODE).map_err(|error| ("create", error.into()))?;
+    let file = File::from(file);
     let mut len = bytes;
     match state {
         FileState::Growing => {}
@@ -170,7 +184,7 @@ fn made(path: &Path, state: FileState, bytes: u64, patience: Duration) -> Told<u
         FileState::Written => len = written(&file, bytes, patience)?,
     }
     file.sync_all().map_err(|error| ("fsync", error))?;
-    Ok(len)
+    Ok((len, file))
 }
 
 fn allocated(file: &File, bytes: u64) -> Told<()> {
@@ -196,19 +210,20 @@ fn written(file: &File, bytes: u64, patience: Duration) -> Told<u64> {
     Ok(len)
 }
 
-fn opened(path: &Path, sync: SyncCall) -> Told<File> {
+fn opened(dir: &Dir, name: &Path, sync: SyncCall) -> Told<File> {
     let flags = match sync {
-        SyncCall::ODsync => libc::O_DSYNC,
-        SyncCall::ODirectDsync => libc::O_DSYNC | libc::O_DIRECT,
-        _ => 0,
+        SyncCall::ODsync => OFlags::DSYNC,
+        SyncCall::ODirectDsync => OFlags::DSYNC | OFlags::DIRECT,
+        _ => OFlags::empty(),
     };
-    let open = |flags| OpenOptions::new().write(true).custom_flags(flags).open(path);
+    let open = |flags| dir.open_file(name, OFlags::WRONLY | flags);
     match open(flags) {
         // A filesystem without direct writes: the program does without them, too.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => open(flags & !libc::O_DIRECT),
+        Err(rustix::io::Errno::INVAL) => open(flags - OFlags::DIRECT),
         other => other,
     }
-    .map_err(|error| ("open", error))
+    .map(File::from)
+    .map_err(|error| ("open", error.into()))
 }
 
 #[cfg(test)]
@@ -218,8 +233,8 @@ mod tests {
 
     fn target(name: &str, dir: &Path) -> Target {
         let program = Program::named(name).unwrap();
-        let path = dir.join(name);
-        Target::make(path, &program.pattern, 1 << 20, Duration::ZERO).unwrap()
+        let dir = Dir::open(dir).unwrap();
+        Target::make(&dir, name, &program.pattern, 1 << 20, Duration::ZERO).unwrap()
     }
 
     #[test]
@@ -252,8 +267,12 @@ mod tests {
     fn a_failure_has_the_number_of_the_error() {
         let dir = tempfile::tempdir().unwrap();
         let program = Program::named("etcd").unwrap();
-        let path = dir.path().join("no/file");
-        let failed = Target::make(path, &program.pattern, 1 << 20, Duration::ZERO).err().unwrap();
+        let path = dir.path().join("gone");
+        std::fs::create_dir(&path).unwrap();
+        let gone = Dir::open(&path).unwrap();
+        std::fs::remove_dir(&path).unwrap();
+        let failed =
+            Target::make(&gone, "file", &program.pattern, 1 << 20, Duration::ZERO).err().unwrap();
         assert_eq!(failed.errno, Some(libc::ENOENT));
     }
 }

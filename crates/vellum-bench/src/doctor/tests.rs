@@ -66,6 +66,47 @@ fn two_diagnoses_are_compared() {
     assert!(compare(("a", &text), ("b", &other)).unwrap_err().to_string().starts_with("a: "));
 }
 
+#[test]
+fn names_of_others_are_one_word_of_a_line_and_nothing_obeys_them() {
+    let mount = |mount_point: &str| {
+        let filesystem = Some(Filesystem {
+            kind: "ext4".into(),
+            source: "/dev/sda1".into(),
+            mount_point: mount_point.into(),
+            mount_options: String::new(),
+        });
+        let around = Surroundings { filesystem, ..Surroundings::default() };
+        let places = verdict::Places::of(Path::new("/data"), &around);
+        let program = Program::named("kafka").unwrap();
+        let series = series::Series::of_ticks(vec![Tick::default()]);
+        let causes = vec![Finding::new(Cause::NoSpace, Weight::Danger, "seen")];
+        verdict::judge(&program, series, causes, &[], &places).change.unwrap()
+    };
+    assert_eq!(mount("/mnt/a-1"), "df -h /mnt/a-1 && df -i /mnt/a-1");
+    for name in ["/mnt/x;touch PWNED;#", "/mnt/it's $(touch PWNED) `x`", "/mnt/\u{1b}[31m\n'\\ é"]
+    {
+        let line = mount(name);
+        assert!(!line.contains(['\n', '\u{1b}']), "{line}");
+        let (_, line) = line.rsplit_once("df -i ").unwrap();
+        let mut shell = std::process::Command::new("bash");
+        let output = shell.args(["-c", &format!("printf %s {line}")]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), name, "{line}");
+    }
+}
+
+#[test]
+fn no_page_has_anything_that_a_terminal_obeys() {
+    let mut diagnosis = run_for(&["etcd"], |_| {});
+    let evil = "\u{1b}[31m<script>\u{202e}";
+    diagnosis.report.conditions.directory = evil.into();
+    diagnosis.programs[0].reason = evil.into();
+    diagnosis.surroundings.filesystem.as_mut().unwrap().mount_point = evil.into();
+    let forms = [diagnosis.text(), diagnosis.to_json().unwrap(), diagnosis.to_junit()];
+    for form in forms.into_iter().chain([diagnosis.to_html()]) {
+        assert!(!form.contains('\u{1b}'), "{form}");
+    }
+}
+
 /// etcd, after a hundred writes that took so long.
 fn judged(accepted: &[Cause], causes: Vec<Finding>, p50_us: f64) -> Judged {
     judged_of(accepted, causes, &[(100, p50_us)])

@@ -1,5 +1,7 @@
 //! A diagnosis for a terminal.
 
+use vellum::internal::escaped_lines;
+
 use super::diagnosis::Diagnosis;
 use super::evidence::Finding;
 use super::program::Figure;
@@ -13,7 +15,7 @@ const BARS: usize = 60;
 impl Diagnosis {
     /// For a terminal, at most 100 columns wide but for lines to paste.
     pub fn text(&self) -> String {
-        text(self)
+        escaped_lines(text(self)).to_string()
     }
 }
 

@@ -92,7 +92,7 @@ impl Judged {
     }
 }
 
-/// What stands for places in the lines to paste.
+/// What stands for places in the lines to paste, quoted for a shell.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     dir: String,
@@ -108,10 +108,10 @@ impl Places {
         let source = around.filesystem.as_ref().map(|it| it.source.clone());
         let device = around.disks.first().map(|disk| disk.name.clone());
         Places {
-            dir: dir.display().to_string(),
-            mount: mount.unwrap_or_else(|| "MOUNT".into()),
-            source: source.unwrap_or_else(|| "/dev/DEVICE".into()),
-            device: device.unwrap_or_else(|| "DEVICE".into()),
+            dir: quoted(&dir.display().to_string()),
+            mount: quoted(&mount.unwrap_or_else(|| "MOUNT".into())),
+            source: quoted(&source.unwrap_or_else(|| "/dev/DEVICE".into())),
+            device: quoted(&device.unwrap_or_else(|| "DEVICE".into())),
         }
     }
 }
@@ -119,6 +119,23 @@ impl Places {
 /// Judges one program. Causes in `accepted` are told and do not count.
 pub(super) fn judge(
     program: &Program,
+/// A name of others as one word of a shell, in a line of its own.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+,@%".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let shown = vellum::internal::escaped(name).to_string();
+    if shown == name {
+        return format!("'{}'", name.replace('\'', "'\\''"));
+    }
+    let byte = |byte: &u8| match byte {
+        b' '..=b'~' if !b"'\\".contains(byte) => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02x}"),
+    };
+    format!("$'{}'", name.as_bytes().iter().map(byte).collect::<String>())
+}
+
     series: Series,
     mut causes: Vec<Finding>,
     accepted: &[Cause],

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
 };
+use vellum_sys::Dir;
 use vellum_sys::loop_device::{LoopShape, attach_loop};
 
 use super::array::Array;
@@ -33,11 +35,13 @@ const RELEASE_TIME_MAX: Duration = Duration::from_secs(5);
 /// A tmpfs that only this thread and its children see. Goes when dropped, or with them.
 pub(crate) struct Room {
     dir: PathBuf,
+    /// The directory of the run, in the mounts of this thread.
+    _home: OwnedFd,
 }
 
 impl Room {
-    /// Mounts one of `bytes` on the directory `dir`, in which nothing else should be.
-    pub(crate) fn new(dir: &Path, bytes: u64) -> Result<Room> {
+    /// Mounts one of `bytes` in the directory `home` of the run.
+    pub(crate) fn new(home: &Path, bytes: u64) -> Result<Room> {
         let available = memory_bytes("MemAvailable").unwrap_or(u64::MAX);
         if bytes > available / 2 {
             return Err(Error::no_space(format!(
@@ -50,11 +54,13 @@ impl Room {
         sys::unshare_mounts().context(|| "leave the mounts of the other processes")?;
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         mount_change("/", private).context(|| "make the mounts private")?;
-        fs::create_dir_all(dir).context(|| format!("make {}", dir.display()))?;
+        let (own, home) = among_own_mounts(home)?;
+        let dir = home.join("room");
+        fs::create_dir_all(&dir).context(|| format!("make {}", dir.display()))?;
         let options = CString::new(format!("size={bytes},mode=0700")).unwrap_or_default();
-        mount("tmpfs", dir, "tmpfs", MountFlags::empty(), options.as_c_str())
+        mount("tmpfs", &dir, "tmpfs", MountFlags::empty(), options.as_c_str())
             .context(|| format!("mount a tmpfs on {}", dir.display()))?;
-        Ok(Room { dir: dir.to_path_buf() })
+        Ok(Room { dir, _home: own })
     }
 
     /// What a room needs for a filesystem that holds `bytes`.
@@ -174,6 +180,21 @@ impl<'a> Wanted<'a> {
         let asked = self.making.options_of(self.kind).iter().map(String::as_str);
         maker.options.iter().chain(filled).copied().chain(asked).collect()
     }
+}
+
+/// Opens the directory of the run among the mounts of this thread, which alone can be mounted on.
+/// Returns a path that leads there whatever becomes of its name.
+fn among_own_mounts(home: &Path) -> Result<(OwnedFd, PathBuf)> {
+    let what = || format!("open {}", home.display());
+    let place = home.canonicalize().context(what)?;
+    let own = Dir::open(&place).and_then(|dir| dir.descriptor()).context(what)?;
+    let (known, found) = (rustix::fs::stat(home), rustix::fs::fstat(&own));
+    let (known, found) = (known.context(what)?, found.context(what)?);
+    if (known.st_dev, known.st_ino) != (found.st_dev, found.st_ino) {
+        return Err(Error::failed(format!("{} was renamed", place.display())));
+    }
+    let path = format!("/proc/{}/fd/{}", std::process::id(), own.as_raw_fd());
+    Ok((own, PathBuf::from(path)))
 }
 
 /// Makes a block device of the image, which lasts as long as it is open or mounted somewhere.

@@ -32,11 +32,12 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
     let dir = home.path().join("room");
     let bytes = 48 << 20;
     let missing = ScratchKind::check(&[ScratchKind::Ext4]);
-    let room =
-        match missing.and_then(|()| Room::new(&dir, Room::bytes_for(bytes, &Making::default()))) {
-            Ok(room) => room,
-            Err(error) => return vellum_skip::skip(error),
-        };
+    let room = match missing
+        .and_then(|()| Room::new(home.path(), Room::bytes_for(bytes, &Making::default())))
+    {
+        Ok(room) => room,
+        Err(error) => return vellum_skip::skip(error),
+    };
     let empty = free(&dir);
     for kind in ScratchKind::ALL {
         let made = ScratchKind::check(&[kind])
@@ -80,7 +81,7 @@ fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
     let (mut ready, tell) = std::io::pipe().unwrap();
     let child = fork_child(|| {
         let making = Making::default();
-        let made = Room::new(&outside.join("room"), Room::bytes_for(1 << 20, &making));
+        let made = Room::new(&outside, Room::bytes_for(1 << 20, &making));
         let made = made.and_then(|room| {
             room.furnish(ScratchKind::Ext4, 1 << 20, &making).map(|made| (room, made))
         });
@@ -128,9 +129,8 @@ fn a_filesystem_is_made_with_options_and_filled_in_pieces_as_asked_for() {
     // More than the 32 MiB that XFS keeps for itself, in one piece.
     let bytes = 64 << 20;
     for kind in [ScratchKind::Ext4, ScratchKind::Xfs, ScratchKind::Btrfs] {
-        let dir = home.path().join(format!("{kind}-room"));
         let made = ScratchKind::check(&[kind])
-            .and_then(|()| Room::new(&dir, Room::bytes_for(bytes, &making)))
+            .and_then(|()| Room::new(home.path(), Room::bytes_for(bytes, &making)))
             .and_then(|room| Ok((room.furnish(kind, bytes, &making)?, room)));
         let (scratch, _room) = match made {
             Ok(made) => made,
@@ -151,7 +151,7 @@ fn options_that_mkfs_refuses_are_told_in_its_words() {
     let home = tempfile::tempdir().unwrap();
     let making = Making::new(vec!["ext4=-O nonsense".parse().unwrap()], None);
     let made = ScratchKind::check(&[ScratchKind::Ext4])
-        .and_then(|()| Room::new(&home.path().join("room"), Room::bytes_for(1 << 20, &making)));
+        .and_then(|()| Room::new(home.path(), Room::bytes_for(1 << 20, &making)));
     let room = match made {
         Ok(room) => room,
         Err(missing) => return vellum_skip::skip(missing),

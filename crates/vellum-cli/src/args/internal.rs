@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use vellum_doctor::scratch::KeeperArgs;
 
 /// The command lines.
 #[derive(Parser)]
@@ -17,7 +16,7 @@ struct Internal {
 #[derive(Debug, Subcommand)]
 pub(crate) enum InternalCommand {
     DemoWriter(DemoWriterArgs),
-    Keeper(KeeperArgs),
+    Keeper,
 }
 
 /// A writer process of the demo.

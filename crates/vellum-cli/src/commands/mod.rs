@@ -69,6 +69,6 @@ pub(crate) fn run(command: Command) -> Result<Outcome> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Internal(InternalCommand::DemoWriter(args)) => demo::writer(&args),
-        Command::Internal(InternalCommand::Keeper(args)) => scratch::keep(&args),
+        Command::Internal(InternalCommand::Keeper) => scratch::keep(),
     }
 }

@@ -25,6 +25,7 @@ mod nonblocking;
 mod options;
 mod pages;
 mod planted;
+mod plants;
 mod policy;
 mod process_one;
 mod readers;

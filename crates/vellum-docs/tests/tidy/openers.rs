@@ -63,6 +63,8 @@ const OPENERS: &[(&str, &str)] = &[
         "crates/vellum-cli/src/commands/bench/publish.rs",
         "results in a directory that the user names",
     ),
+    ("crates/vellum-command/src/files.rs", "files that the user names"),
+    ("crates/vellum-command/src/private_dir.rs", "the kernel's own files below /proc"),
     ("crates/vellum-command/src/signals.rs", "the kernel's own files below /proc"),
 ];
 

@@ -6,5 +6,6 @@ mod help;
 mod interrupt;
 mod iocost;
 mod lies;
+mod plants;
 mod results;
 mod support;

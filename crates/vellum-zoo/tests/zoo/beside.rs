@@ -2,9 +2,16 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use vellum_testing::plants::Outside;
+
+/// All control groups are looked at, so one test runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
 fn a_log_is_measured_beside_a_neighbour_and_nothing_is_left() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
     let mut command = Command::new("timeout");
     command.args(["120", env!("CARGO_BIN_EXE_vellum-zoo"), "beside", "--seconds", "1"]);
@@ -22,4 +29,25 @@ fn a_log_is_measured_beside_a_neighbour_and_nothing_is_left() {
     let left =
         groups.filter(|group| group.file_name().to_string_lossy().starts_with("vellum-zoo-"));
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_log_beside_a_neighbour_follows_no_plant() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (dir, outside) = (tempfile::tempdir().unwrap(), Outside::new());
+    for seed in 0..4 {
+        let run = || {
+            let mut command = Command::new("timeout");
+            command.args(["60", env!("CARGO_BIN_EXE_vellum-zoo"), "beside", "--seconds", "1"]);
+            command.args(["--limit", "64M"]).arg(dir.path()).output().unwrap()
+        };
+        let (output, _) = outside.swapped(dir.path(), &["neighbour", "p99"], seed, run);
+        outside.assert_untouched();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.code() {
+            Some(0 | 2) => {}
+            Some(77) => return vellum_skip::skip(told.trim()),
+            code => panic!("{code:?}: {told}"),
+        }
+    }
 }

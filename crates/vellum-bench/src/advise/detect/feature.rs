@@ -65,7 +65,7 @@ pub(super) fn probe(dir: &Path) -> Result<Vec<Feature>> {
 /// The largest of the units that direct writes must be multiples of; `None` where nobody says.
 pub(super) fn direct_alignment(dir: &Path) -> Option<u32> {
     let path = dir.join(FILE_NAME);
-    File::create(&path).ok()?;
+    File::create_new(&path).ok()?;
     let found = statx(CWD, &path, AtFlags::empty(), StatxFlags::DIOALIGN);
     let _ = fs::remove_file(&path);
     let found = found.ok()?;

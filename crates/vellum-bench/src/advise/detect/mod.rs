@@ -53,18 +53,19 @@ pub struct Surroundings {
 impl Surroundings {
     /// Of the empty directory `dir`, in which files are made and removed.
     pub(crate) fn of(dir: &Path) -> Result<Surroundings> {
-        let dir = dir.canonicalize().context(|| format!("find {}", dir.display()))?;
+        // Files are made by the path that was given: the other may lead elsewhere by then.
+        let place = dir.canonicalize().context(|| format!("find {}", dir.display()))?;
         let mountinfo = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
-        let mut found = mounts_and_disks(&dir, &mountinfo, Path::new("/sys"));
+        let mut found = mounts_and_disks(&place, &mountinfo, Path::new("/sys"));
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         found.limits = limits::limits(Path::new("/sys/fs/cgroup"), &groups, &found.disks);
-        let stat = rustix::fs::statvfs(&dir)
+        let stat = rustix::fs::statvfs(dir)
             .context(|| format!("ask for the free space of {}", dir.display()))?;
         found.total_bytes = stat.f_blocks.saturating_mul(stat.f_frsize);
         found.free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
-        found.is_nocow = found.is_kind(&["btrfs"]).then(|| is_nocow(&dir));
-        found.features = feature::probe(&dir)?;
-        found.direct_alignment_bytes = feature::direct_alignment(&dir);
+        found.is_nocow = found.is_kind(&["btrfs"]).then(|| is_nocow(dir));
+        found.features = feature::probe(dir)?;
+        found.direct_alignment_bytes = feature::direct_alignment(dir);
         found.memory_bytes = memory_bytes("MemTotal");
         found.memory_available_bytes = memory_bytes("MemAvailable");
         found.cores = std::thread::available_parallelism().map_or(1, usize::from);

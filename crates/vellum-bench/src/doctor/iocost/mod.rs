@@ -12,6 +12,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+use vellum::internal::escaped_lines;
+use vellum_command::private_dir::PrivateDir;
+use vellum_sys::Dir;
+
 use super::program::Program;
 use super::target::Target;
 use crate::advise::Surroundings;
@@ -19,7 +24,6 @@ use crate::conditions::free_bytes;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::is_asked;
 use crate::progress::{Event, Progress};
-use crate::queue;
 use crate::ways::direct::AlignedBuffer;
 
 mod beside;
@@ -73,49 +77,51 @@ pub struct Config {
 /// About `config.time`. A tenth of the free space, 1 GiB at most; all that is written comes to
 /// about 30 GiB at most.
 pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<String> {
-    let home = tempfile::Builder::new()
-        .prefix("vellum-doctor-")
-        .tempdir_in(&config.directory)
+    let home = PrivateDir::new(&config.directory, "vellum-doctor-")
         .context(|| format!("make a directory in {}", config.directory.display()))?;
     let found = Surroundings::of(home.path())?;
     let device = Device::of(&found, Path::new("/sys"))?;
     progress.event(&Event::Started { steps: u64::from(PARTS) });
     progress.event(&Event::Measuring { what: "making a file" });
-    let mut trial = Trial::new(config, home.path(), progress)?;
+    let mut trial = Trial::new(config, &home, progress)?;
     trial.progress.event(&Event::Passed { steps: u64::from(PARTS / MAKING_SHARE) - 1 });
     let figures = trial.figures()?;
     progress.event(&Event::Finished);
     home.close().context(|| "remove the directory of the run")?;
-    Ok(lines::text(&device, &figures))
+    Ok(escaped_lines(lines::text(&device, &figures)).to_string())
 }
 
 /// A file that is written and read, a log beside it, and what is measured of both.
 struct Trial<'a> {
     goal_ms: f64,
     slice: Duration,
-    path: PathBuf,
+    /// Past the page cache, and through it.
     file: File,
+    cached: File,
     bytes: u64,
     log: Log,
     progress: &'a mut dyn Progress,
 }
 
 impl<'a> Trial<'a> {
-    fn new(config: &Config, home: &Path, progress: &'a mut dyn Progress) -> Result<Trial<'a>> {
-        let room = (free_bytes(home)? / FREE_SHARE).min(FILE_MAX);
+    fn new(
+        config: &Config,
+        home: &PrivateDir,
+        progress: &'a mut dyn Progress,
+    ) -> Result<Trial<'a>> {
+        let room = (free_bytes(home.path())? / FREE_SHARE).min(FILE_MAX);
         if room < FILE_MIN {
             let text = "a tenth of the free space is less than 16 MiB: too little to measure in";
             return Err(Error::no_space(text));
         }
-        let path = home.join("neighbour");
-        let bytes = made(&path, room, config.time / MAKING_SHARE)?;
+        let (cached, file) = files(home.dir(), Path::new("neighbour"))?;
+        let bytes = made(&file, room, config.time / MAKING_SHARE)?;
         let program = Program::named(LOG)?;
-        let target = Target::make(home.join("log"), &program.pattern, room, Duration::ZERO)
+        let target = Target::make(home.dir(), "log", &program.pattern, room, Duration::ZERO)
             .map_err(|failure| Error::failed(failure.what))?;
-        let file = queue::open_direct(&path)?;
         let (slice, log) = (config.time / PARTS, Log::of(target));
         let goal_ms = config.goal.as_secs_f64() * 1e3;
-        Ok(Trial { goal_ms, slice, path, file, bytes, log, progress })
+        Ok(Trial { goal_ms, slice, file, cached, bytes, log, progress })
     }
 
     fn figures(&mut self) -> Result<Figures> {
@@ -171,12 +177,10 @@ impl<'a> Trial<'a> {
 
     /// The same for bursts, at this rate in the mean.
     fn bursts(&mut self, rate: u64) -> Result<Vec<Beside>> {
-        let file = File::options().write(true).open(&self.path);
-        let file = file.context(|| "open the file of the neighbour")?;
         let mut tried = Vec::new();
         for bytes in BURSTS.into_iter().filter(|bytes| *bytes <= self.bytes) {
             begun(&mut *self.progress, "a log beside bursts from memory")?;
-            let burst = Burst { file: &file, bytes: self.bytes, burst: bytes, rate };
+            let burst = Burst { file: &self.cached, bytes: self.bytes, burst: bytes, rate };
             // A burst and its pause are seen at least twice.
             let length = self.slice.max(burst.every() * 2).min(self.slice * 2);
             let p99_ms = self.log.beside(bounded(length, rate), &burst)?;
@@ -203,13 +207,18 @@ fn begun(progress: &mut dyn Progress, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a file of `room` bytes, or of as many as `patience` allows: reading it is no reading of
-/// what was never written.
-fn made(path: &Path, room: u64, patience: Duration) -> Result<u64> {
-    let file = File::create_new(path).context(|| "make a file")?;
+/// Makes a file, and opens it through the page cache and past it.
+fn files(dir: &Dir, name: &Path) -> Result<(File, File)> {
+    let cached = File::from(dir.create(name, 0o600).context(|| "make a file")?);
     // Where data that is changed goes to new blocks this keeps it in its place; elsewhere it fails.
-    let _ = rustix::fs::ioctl_setflags(&file, rustix::fs::IFlags::NOCOW);
-    let file = queue::open_direct(path)?;
+    let _ = rustix::fs::ioctl_setflags(&cached, rustix::fs::IFlags::NOCOW);
+    let direct = dir.open_file(name, OFlags::RDWR | OFlags::DIRECT);
+    Ok((cached, direct.trying("open with O_DIRECT")?.into()))
+}
+
+/// Fills a file with `room` bytes, or of as many as `patience` allows: reading it is no reading of
+/// what was never written.
+fn made(file: &File, room: u64, patience: Duration) -> Result<u64> {
     let mut buffer = AlignedBuffer::new(rates::LONG_BYTES);
     fastrand::Rng::with_seed(3).fill(buffer.as_mut_slice());
     let (begun, mut bytes) = (Instant::now(), 0);

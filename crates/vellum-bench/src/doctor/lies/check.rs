@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::place::{BLOCK_LEN, SECTOR_LEN, content, dir_in, number_of, place, required, sector};
+use rustix::fs::OFlags;
+use vellum_sys::Dir;
+
+use super::place::{
+    BLOCK_LEN, FILE_LEN_MAX, SECTOR_LEN, content, dir_in, number_of, opened_in, place, required,
+    sector,
+};
 use super::promises::{Promises, boot_id, filesystem_of, read_head};
 use crate::error::{Error, Result};
 use crate::report;
 
+/// All files together are shorter.
+const ALL_LEN_MAX: u64 = 64 << 20;
 /// So many losses are told one by one.
 const TOLD_MAX: usize = 12;
 
@@ -91,7 +99,7 @@ pub fn check(dir: &Path, promises: &Promises, is_cut: bool) -> Result<Checked> {
     if own.as_ref().is_some_and(|own| own.run != head.run) {
         return Err(Error::invalid("the witness knows of another run than that of these blocks"));
     }
-    look(dir, head.run, &mut checked);
+    look(dir, head.run, &mut checked)?;
     checked.conclusion = match not_known(dir, promises, head.boot, is_cut)? {
         Some(why) => Conclusion::Nothing(why),
         None if checked.looked_for.is_empty() => {
@@ -132,13 +140,17 @@ fn not_known(
 }
 
 /// Looks for each block that must be there.
-fn look(dir: &Path, run: u64, checked: &mut Checked) {
-    let dir = dir_in(dir);
-    let begun = highest_in(&dir, run).max(checked.promised) + 1;
+fn look(tested: &Path, run: u64, checked: &mut Checked) -> Result<()> {
+    let dir = opened_in(tested);
+    let highest = dir.as_ref().map_or(Ok(0), |dir| highest_in(dir, run))?;
+    let begun = highest.max(checked.promised) + 1;
     let mut files: BTreeMap<String, io::Result<File>> = BTreeMap::new();
     for number in required(checked.promised, begun) {
         let place = place(number);
-        let open = || File::open(dir.join(&place.name));
+        let open = || {
+            let dir = dir.as_ref().map_err(|error| io::Error::from(*error))?;
+            Ok(dir.open_file(Path::new(&place.name), OFlags::RDONLY).map(File::from)?)
+        };
         let file = files.entry(place.name.clone()).or_insert_with(open);
         checked.looked_for.push(number);
         let loss = match file {
@@ -150,20 +162,25 @@ fn look(dir: &Path, run: u64, checked: &mut Checked) {
         // Of new files there are many.
         files.retain(|name, _| !name.starts_with("new-"));
     }
+    Ok(())
 }
 
 /// The highest number of all sectors that are there: what it took the place of is not missed.
-fn highest_in(dir: &Path, run: u64) -> u64 {
-    let mut highest = 0;
+fn highest_in(dir: &Dir, run: u64) -> Result<u64> {
+    let (mut highest, mut left) = (0, ALL_LEN_MAX);
     // What cannot be looked into is lost, and is told for each block.
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let Ok(bytes) = fs::read(entry.path()) else { continue };
+    for name in dir.names().unwrap_or_default() {
+        let Ok(bytes) = dir.read(Path::new(&name), FILE_LEN_MAX as usize) else { continue };
+        left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            let path = dir.path().display();
+            Error::invalid(format!("{path} has more in it than `doctor --lies` writes"))
+        })?;
         for (found, index) in bytes.chunks(SECTOR_LEN).zip((0..BLOCK_LEN / SECTOR_LEN).cycle()) {
             let is_whole = |number: &u64| *found == sector(run, *number, index);
             highest = highest.max(number_of(run, found).filter(is_whole).unwrap_or(0));
         }
     }
-    highest
+    Ok(highest)
 }
 
 /// What is at a place; shorter at the end of its file.

@@ -7,6 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use vellum_sys::Dir;
+
 /// Bytes of a block.
 pub(super) const BLOCK_LEN: usize = 4096;
 pub(super) const SECTOR_LEN: usize = 512;
@@ -17,6 +19,8 @@ const GROWN_KEPT: u64 = 2;
 pub(super) const OVERWRITTEN_BLOCKS: u64 = 64;
 /// New files that are kept.
 const NEW_KEPT: u64 = 256;
+/// No file is longer.
+pub(super) const FILE_LEN_MAX: u64 = GROWN_BLOCKS * BLOCK_LEN as u64;
 
 /// How a block is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +115,11 @@ pub fn whole(block: &[u8]) -> Option<(u64, u64)> {
     let run = u64::from_le_bytes(block.get(..8)?.try_into().ok()?);
     let number = number_of(run, block)?;
     (block == content(run, number)).then_some((run, number))
+}
+
+/// The directory of the blocks, if it is there and no link.
+pub(super) fn opened_in(tested: &Path) -> rustix::io::Result<Dir> {
+    Dir::open(tested)?.subdirectory(Path::new(super::DIR_NAME))
 }
 
 /// The path of the directory of the blocks.

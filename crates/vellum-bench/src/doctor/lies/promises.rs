@@ -8,14 +8,18 @@
 //! ```
 
 use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use rustix::fs::statfs;
+use rustix::fs::{OFlags, statfs};
+use vellum_command::files;
 
 use crate::error::{Context, Error, Result};
 
 const WORD: &str = "vellum-lies";
 const FORM: &str = "1";
+/// Longer than any line.
+const LINE_BYTES_MAX: usize = 256;
 /// Said when a run ends without a cut.
 pub(super) const END: &str = "end";
 
@@ -91,11 +95,25 @@ impl Promises {
     ///
     /// There is no run in it.
     pub fn parse(text: &str, dir: &Path) -> Result<Promises> {
+        Promises::read_from(text.as_bytes(), dir)
+    }
+
+    /// The same of the file of a witness.
+    ///
+    /// # Errors
+    ///
+    /// There is no run in it, it is no regular file, or it can't be read.
+    pub fn read(path: &Path, dir: &Path) -> Result<Promises> {
+        let file = files::opened(path, OFlags::RDONLY);
+        let file = file.context(|| format!("open {}", path.display()))?;
+        Promises::read_from(BufReader::new(file), dir)
+    }
+
+    fn read_from(mut lines: impl BufRead, dir: &Path) -> Result<Promises> {
         let own = head_in(dir);
         let mut found: Option<Promises> = None;
-        for line in text.split_inclusive('\n') {
-            // What was being written when the power went is no promise.
-            let Some(line) = line.strip_suffix('\n') else { break };
+        while let Some(line) = next_line(&mut lines).context(|| "read the witness")? {
+            let line = line.as_str();
             if let Some(head) = Head::parse(line) {
                 if found.is_some() && own.is_some() && found.as_ref().and_then(|f| f.run()) == own {
                     break;
@@ -135,6 +153,18 @@ fn head_in(dir: &Path) -> Option<u64> {
 
 /// What the file of the run says.
 pub(super) fn read_head(dir: &Path) -> Option<Head> {
-    let text = std::fs::read_to_string(super::place::dir_in(dir).join(RUN_FILE)).ok()?;
-    Head::parse(text.strip_suffix('\n')?)
+    let dir = super::place::opened_in(dir).ok()?;
+    let text = dir.read(Path::new(RUN_FILE), LINE_BYTES_MAX).ok()?;
+    Head::parse(std::str::from_utf8(&text).ok()?.strip_suffix('\n')?)
+}
+
+/// The next whole line; what was being written when the power went is no promise.
+fn next_line(lines: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    lines.take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line)?;
+    if line.len() == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+        return Err(io::Error::other("a line is too long to be one of a witness"));
+    }
+    let text = String::from_utf8_lossy(&line);
+    Ok(text.strip_suffix('\n').map(str::to_owned))
 }

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use rustix::fs::OFlags;
+use vellum_command::files;
+
 use super::promises::Promises;
 use super::witness::connect;
 use crate::error::{Context, Error, Result};
@@ -38,7 +41,7 @@ impl Server {
     }
 
     fn open(path: &Path) -> Result<File> {
-        let file = File::options().append(true).create(true).open(path);
+        let file = files::opened(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE);
         file.context(|| format!("open {}", path.display()))
     }
 

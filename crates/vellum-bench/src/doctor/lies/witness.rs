@@ -7,6 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+use vellum_command::files;
+
 use super::promises::END;
 use crate::error::{Context, Error, Result};
 
@@ -42,7 +45,8 @@ pub trait Witness {
 /// The file cannot be written, or it is on the same disk.
 pub fn file_witness(path: &Path, tested: &Path) -> Result<impl Witness + use<>> {
     let what = || format!("open {}", path.display());
-    let file = File::options().append(true).create(true).open(path).context(what)?;
+    let file = files::opened(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE);
+    let file = file.context(what)?;
     let device = |metadata: fs::Metadata| metadata.dev();
     let own = file.metadata().map(device).context(what)?;
     let of_tested =

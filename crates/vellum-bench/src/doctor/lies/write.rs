@@ -1,15 +1,18 @@
 //! Writes block after block, and tells each number when it is durable.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use vellum_sys::Dir;
 
 use super::place::{
-    BLOCK_LEN, OVERWRITTEN, OVERWRITTEN_BLOCKS, Place, Way, content, dir_in, place,
+    BLOCK_LEN, OVERWRITTEN, OVERWRITTEN_BLOCKS, Place, Way, content, dir_in, opened_in, place,
 };
 use super::promises::{Head, RUN_FILE};
 use super::witness::Witness;
@@ -53,7 +56,7 @@ pub fn write(dir: &Path, witness: &mut dyn Witness, limits: Limits) -> Result<u6
 /// The directory of the blocks, and what is open in it.
 struct Writer {
     head: Head,
-    dir: PathBuf,
+    dir: Dir,
     /// To be flushed after a file was made in it.
     itself: File,
     overwritten: File,
@@ -63,28 +66,30 @@ struct Writer {
 impl Writer {
     /// Makes the directory. What it needs is durable before the first promise.
     fn new(tested: &Path) -> Result<Writer> {
-        let (dir, head) = (dir_in(tested), Head::new(tested)?);
-        let what = || format!("make {}", dir.display());
-        if dir.exists() {
-            let dir = dir.display();
-            return Err(Error::invalid(format!(
-                "{dir} is there: has it been checked? Remove it then"
-            )));
+        let (path, head) = (dir_in(tested), Head::new(tested)?);
+        let what = || format!("make {}", path.display());
+        let parent = Dir::open(tested).context(what)?;
+        match parent.make_subdirectory(&path, 0o755) {
+            Err(Errno::EXIST) => {
+                let path = path.display();
+                return Err(Error::invalid(format!(
+                    "{path} is there: has it been checked? Remove it then"
+                )));
+            }
+            made => made.context(what)?,
         }
-        fs::create_dir(&dir).context(what)?;
-        let itself = File::open(&dir).context(what)?;
-        let mut run = File::create(dir.join(RUN_FILE)).context(what)?;
+        let dir = opened_in(tested).context(what)?;
+        let itself = File::from(dir.descriptor().context(what)?);
+        let mut run = File::from(made(&dir, RUN_FILE).context(what)?);
         run.write_all(format!("{head}\n").as_bytes()).context(what)?;
         run.sync_all().context(what)?;
-        let path = dir.join(OVERWRITTEN);
         let zeros = vec![0; BLOCK_LEN * OVERWRITTEN_BLOCKS as usize];
-        let file = File::create(&path).context(what)?;
+        let file = File::from(made(&dir, OVERWRITTEN).context(what)?);
         file.write_all_at(&zeros, 0).and_then(|()| file.sync_all()).context(what)?;
-        let flags = OFlags::DSYNC.bits() as i32;
-        let overwritten =
-            File::options().write(true).custom_flags(flags).open(&path).context(what)?;
+        let overwritten = dir.open_file(Path::new(OVERWRITTEN), OFlags::WRONLY | OFlags::DSYNC);
+        let overwritten = File::from(overwritten.context(what)?);
         itself.sync_all().context(what)?;
-        File::open(tested).and_then(|parent| parent.sync_all()).context(what)?;
+        File::from(parent.descriptor().context(what)?).sync_all().context(what)?;
         Ok(Writer { head, dir, itself, overwritten, grown: None })
     }
 
@@ -94,7 +99,7 @@ impl Writer {
         let bytes = content(self.head.run, number);
         let what = || format!("write block {number}");
         if let Some(removed) = &place.removed {
-            fs::remove_file(self.dir.join(removed)).context(what)?;
+            self.dir.unlink(Path::new(removed)).context(what)?;
         }
         match place.way {
             Way::Grown => {
@@ -104,7 +109,7 @@ impl Writer {
             }
             Way::Overwritten => self.overwritten.write_all_at(&bytes, place.offset).context(what),
             Way::New => {
-                let mut file = File::create_new(self.dir.join(&place.name)).context(what)?;
+                let mut file = File::from(made(&self.dir, &place.name).context(what)?);
                 file.write_all(&bytes).context(what)?;
                 file.sync_all().context(what)?;
                 self.itself.sync_all().context(what)
@@ -116,7 +121,7 @@ impl Writer {
     fn grown(&mut self, place: &Place) -> Result<&File> {
         if self.grown.as_ref().is_none_or(|(name, _)| *name != place.name) {
             let what = || format!("make {}", place.name);
-            let file = File::create_new(self.dir.join(&place.name)).context(what)?;
+            let file = File::from(made(&self.dir, &place.name).context(what)?);
             self.itself.sync_all().context(what)?;
             self.grown = Some((place.name.clone(), file));
         }
@@ -125,4 +130,9 @@ impl Writer {
             None => Err(Error::failed("there is no file that grows")),
         }
     }
+}
+
+/// Makes a new file. Nothing else can have its name: the directory is new.
+fn made(dir: &Dir, name: &str) -> rustix::io::Result<OwnedFd> {
+    dir.create(Path::new(name), 0o644)
 }

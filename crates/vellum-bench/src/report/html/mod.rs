@@ -18,7 +18,7 @@ mod tables;
 
 /// The reports as one HTML page.
 pub fn html(documents: &[Report]) -> String {
-    page::page(documents, None).into_string()
+    shown(&page::page(documents, None).into_string())
 }
 
 /// What the reports say, for a terminal: the best way of each suite, and how sure that is.
@@ -29,7 +29,12 @@ pub fn findings_text(documents: &[Report]) -> String {
 /// [`html`] with a recommendation in words above everything that the figures say by themselves.
 /// It is plain text; its line breaks are kept.
 pub fn html_with_recommendation(documents: &[Report], recommendation: &str) -> String {
-    page::page(documents, Some(recommendation)).into_string()
+    shown(&page::page(documents, Some(recommendation)).into_string())
+}
+
+/// A page in which names of others have nothing that a terminal or a browser obeys.
+fn shown(page: &str) -> String {
+    vellum::internal::escaped_lines(page).to_string()
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Args;
 use rustix::fs::{OFlags, major, minor};
+use vellum_command::private_dir::PrivateDir;
 use vellum_zoo::Missing;
 
 use super::judge::p99;
@@ -53,7 +54,7 @@ pub(super) struct NeighbourArguments {
 pub(super) fn run(arguments: &BesideArguments) -> anyhow::Result<()> {
     let BesideArguments { dir, limit, seconds } = arguments;
     let time = Duration::from_secs(*seconds);
-    let dir = tempfile::Builder::new().prefix("vellum-zoo-").tempdir_in(dir)?;
+    let dir = PrivateDir::new(dir, "vellum-zoo-")?;
     let group = Group::new(&whole_disk(dir.path())?, *limit)?;
     let file = dir.path().join("neighbour");
     make(&file).context("cannot make the file of the neighbour")?;

@@ -9,6 +9,7 @@ use anyhow::Context;
 use rustix::mount::{UnmountFlags, unmount};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
+use vellum_command::private_dir::PrivateDir;
 use vellum_zoo::look_for_needs;
 
 use super::RunArguments;
@@ -18,7 +19,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     arguments.animal()?;
     look_for_needs()?;
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGCHLD])?;
-    let dir = tempfile::Builder::new().prefix("vellum-zoo-").tempdir()?;
+    let dir = PrivateDir::new(&std::env::temp_dir(), "vellum-zoo-")?;
     let mut server = Command::new(std::env::current_exe()?)
         .arg("serve")
         .args(std::env::args_os().skip(2))
@@ -33,7 +34,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         match signal {
             SIGCHLD => {
                 if let Some(status) = server.try_wait()? {
-                    clean_up(arguments, dir.path());
+                    clean_up(arguments, dir.path(), server.id());
                     return Ok(status.code().map_or(super::CANNOT_RUN, |code| code as u8));
                 }
             }
@@ -57,9 +58,9 @@ fn end(server: &mut Child) -> anyhow::Result<u8> {
 }
 
 /// Takes down what a server leaves that was killed; there is nothing after one that ended.
-fn clean_up(arguments: &RunArguments, dir: &std::path::Path) {
+fn clean_up(arguments: &RunArguments, dir: &std::path::Path, server: u32) {
     if let Some(at) = &arguments.mount
-        && super::show::is_mounted_from(at, dir)
+        && super::show::is_mounted_from(at, server)
     {
         let _ = unmount(at, UnmountFlags::DETACH);
     }

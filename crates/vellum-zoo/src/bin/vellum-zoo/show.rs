@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use rustix::mount::{UnmountFlags, unmount};
+use vellum_command::private_dir::PrivateDir;
 use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::{BlockDevice, Cut, Disk, unmount_patiently};
 
@@ -16,8 +17,10 @@ pub(super) const DIR: &str = "VELLUM_ZOO_DIR";
 
 /// Shows the disk until the end of standard input; a line of it cuts the power.
 pub(super) fn serve(arguments: &RunArguments) -> anyhow::Result<()> {
-    let dir = PathBuf::from(std::env::var_os(DIR).context("this is for `vellum-zoo run`")?);
-    let device = arguments.animal()?.device(&dir, medium(arguments)?)?;
+    let dir = std::env::var_os(DIR).context("this is for `vellum-zoo run`")?;
+    // It goes in the end, also if the process that waits for this one is gone.
+    let dir = PrivateDir::adopt(Path::new(&dir))?;
+    let device = arguments.animal()?.device(dir.path(), medium(arguments)?)?;
     let mut shown = Shown { device, at: None, is_mounted: false };
     say(&format!("device /dev/loop{}", shown.device.number()));
     if let Some(at) = &arguments.mount {
@@ -33,10 +36,7 @@ pub(super) fn serve(arguments: &RunArguments) -> anyhow::Result<()> {
         line?;
         shown.cut();
     }
-    let ended = shown.end();
-    // The process that waits for this one may be gone.
-    let _ = fs::remove_dir_all(dir);
-    ended
+    shown.end()
 }
 
 /// The medium, with a new filesystem if there is to be one.
@@ -125,13 +125,14 @@ impl Shown {
     }
 }
 
-/// Whether what is mounted there lies on the device in this directory.
-pub(super) fn is_mounted_from(at: &Path, dir: &Path) -> bool {
+/// Whether what is mounted there lies on the device that the process `server` has made.
+pub(super) fn is_mounted_from(at: &Path, server: u32) -> bool {
     let Ok(table) = fs::read_to_string("/proc/self/mountinfo") else { return false };
-    let device = dir.join("device");
+    let at = at.canonicalize().unwrap_or_else(|_| at.to_path_buf());
+    let dir = format!("/proc/{server}/fd/");
     table.lines().any(|line| {
         let mut words = line.split(' ');
         words.nth(4).is_some_and(|point| Path::new(point) == at)
-            && words.any(|word| Path::new(word) == device)
+            && words.any(|word| word.starts_with(&dir) && word.ends_with("/device"))
     })
 }

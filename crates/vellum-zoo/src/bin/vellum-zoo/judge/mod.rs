@@ -13,7 +13,7 @@ mod doctor;
 mod exam;
 mod sound;
 
-use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +22,11 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use vellum_command::files;
+use vellum_command::private_dir::PrivateDir;
 use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::look_for_needs;
 
@@ -223,8 +226,11 @@ impl Judge<'_> {
         if let Some(path) = &self.arguments.json {
             let rows = |rows: &[Row]| rows.iter().map(Row::json).collect::<Vec<_>>();
             let told = json!({ "animals": rows(&animals), "sound": rows(&sound) });
-            fs::write(path, format!("{told:#}\n"))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            let cannot = || format!("cannot write {}", path.display());
+            let flags = OFlags::WRONLY | OFlags::CREATE;
+            let mut file = files::opened(path, flags).with_context(cannot)?;
+            file.set_len(0).with_context(cannot)?;
+            writeln!(file, "{told:#}").with_context(cannot)?;
         }
         let is_well = all - right <= all / WRONG_OF && alarms == 0;
         Ok(if is_well { 0 } else { WRONG })
@@ -246,7 +252,7 @@ impl Judge<'_> {
     /// The animal is looked at first, and then made anew for the doctor.
     fn exam(&self, exam: &Exam) -> anyhow::Result<Row> {
         self.go_on()?;
-        let dir = tempfile::Builder::new().prefix("vellum-zoo-").tempdir_in(self.dir())?;
+        let dir = PrivateDir::new(&self.dir(), "vellum-zoo-")?;
         let cage = || Cage::new(dir.path(), exam.animal, exam.parameters);
         let seen = exam.claim.check(&mut cage()?)?;
         self.go_on()?;

@@ -3,12 +3,13 @@
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
+use vellum_command::private_dir::PrivateDir;
+use vellum_sys::loop_device::{LoopShape, attach_loop};
 use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::unmount_patiently;
 
@@ -62,7 +63,7 @@ impl Sound {
     /// Makes the disk below `dir` or in memory, and asks for it.
     pub(super) fn ask(&self, doctor: &Doctor, dir: &Path, seconds: u32) -> anyhow::Result<Heard> {
         let place = if self.is_in_memory { Path::new("/dev/shm") } else { dir };
-        let place = tempfile::Builder::new().prefix("vellum-zoo-").tempdir_in(place)?;
+        let place = PrivateDir::new(place, "vellum-zoo-")?;
         let disk = Mounted::new(self.filesystem, place.path())?;
         let own_p99_ms;
         let answer = {
@@ -102,12 +103,12 @@ impl Mounted {
         fs::create_dir(&at)?;
         filesystem.look_for_maker()?;
         filesystem.make(&image, DISK_MIB << 20, false)?;
-        // `mount` attaches the loop device; the kernel lets go of it when it is unmounted.
-        let mut mount = Command::new("mount");
-        mount.args(["-t", filesystem.name(), "-o", "loop,noatime"]).args([&image, &at]);
-        let output = mount.output().context("cannot start mount")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "mount failed: {}", said.trim());
+        let image = File::options().read(true).write(true).open(&image)?;
+        let path = |number: u32| PathBuf::from(format!("/dev/loop{number}"));
+        let open = |number| File::options().read(true).write(true).open(path(number));
+        // Open until it is mounted: the kernel takes back a device that has no user.
+        let (_device, number) = attach_loop(&image, LoopShape::default(), open)?;
+        filesystem.mount(&path(number), &at)?;
         Ok(Mounted { at })
     }
 }
