@@ -26,6 +26,8 @@ pub enum Outcome {
     Marginal,
     /// What was looked at is not good enough.
     NotGoodEnough,
+    /// What was looked at could not be judged.
+    CannotTell,
     /// It ended in good order because this signal asked for it.
     EndedBy(i32),
 }
@@ -68,6 +70,8 @@ pub const INCOMPLETE: u8 = 4;
 pub const MARGINAL: u8 = 5;
 /// What was looked at is not good enough.
 pub const NOT_GOOD_ENOUGH: u8 = 6;
+/// What was looked at could not be judged: the machine had no time for it.
+pub const CANNOT_TELL: u8 = 7;
 
 /// The exit code of `program` for `result`. An error is told on standard error. `own_code` gives
 /// the code for errors that only this program has.
@@ -82,6 +86,7 @@ pub fn exit_code(
         Ok(Outcome::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Outcome::Marginal) => ExitCode::from(MARGINAL),
         Ok(Outcome::NotGoodEnough) => ExitCode::from(NOT_GOOD_ENOUGH),
+        Ok(Outcome::CannotTell) => ExitCode::from(CANNOT_TELL),
         Ok(Outcome::Failed) => ExitCode::from(FAILED),
         Ok(Outcome::EndedBy(signal)) => end_by(signal),
         // The reader has had enough: nothing went wrong.

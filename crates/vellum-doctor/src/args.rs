@@ -14,6 +14,7 @@ Exit codes:
   2  usage
   5  marginal for one of them; of promises nothing can be concluded
   6  not good enough for one of them; a promise was broken
+  7  the machine was too busy to tell, for one of them
 
 Examples:
   vellum doctor --for etcd /var/lib/etcd

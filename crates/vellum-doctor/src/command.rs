@@ -152,6 +152,7 @@ fn judged(verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Good => Outcome::Good,
         Verdict::Marginal => Outcome::Marginal,
+        Verdict::CannotTell => Outcome::CannotTell,
         Verdict::NotGoodEnough => Outcome::NotGoodEnough,
     }
 }

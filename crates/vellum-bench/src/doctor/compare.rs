@@ -107,7 +107,9 @@ impl Compared {
 
     /// Is the disk worse for one of the programs?
     pub fn is_worse(&self) -> bool {
-        self.programs.iter().any(|change| change.verdicts[1] > change.verdicts[0])
+        let is_told = |change: &&Change| !change.verdicts.contains(&Verdict::CannotTell);
+        let mut told = self.programs.iter().filter(is_told);
+        told.any(|change| change.verdicts[1] > change.verdicts[0])
     }
 }
 

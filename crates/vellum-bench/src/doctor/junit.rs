@@ -4,8 +4,8 @@ use super::diagnosis::Diagnosis;
 use super::verdict::{Judged, Verdict};
 
 impl Diagnosis {
-    /// For programs that show the results of tests: a test for each program. Marginal is passed,
-    /// and told in the output.
+    /// For programs that show the results of tests: a test for each program. Marginal is passed
+    /// and told in the output; a machine that was too busy to tell has skipped the test.
     pub fn to_junit(&self) -> String {
         junit(self)
     }
@@ -15,10 +15,11 @@ fn junit(diagnosis: &Diagnosis) -> String {
     let programs = &diagnosis.programs;
     let failures =
         programs.iter().filter(|judged| judged.verdict == Verdict::NotGoodEnough).count();
+    let skipped = programs.iter().filter(|judged| judged.verdict == Verdict::CannotTell).count();
     let cases: String = programs.iter().map(case).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"vellum doctor\" tests=\"{}\" \
-         failures=\"{failures}\" timestamp=\"{}\">\n{cases}</testsuite>\n",
+         failures=\"{failures}\" skipped=\"{skipped}\" timestamp=\"{}\">\n{cases}</testsuite>\n",
         programs.len(),
         diagnosis.report.conditions.date,
     )
@@ -32,6 +33,7 @@ fn case(judged: &Judged) -> String {
     let said = escaped(&judged.line());
     let change = judged.change.as_deref().unwrap_or_default();
     let inside = match judged.verdict {
+        Verdict::CannotTell => format!("    <skipped message=\"{said}\"/>\n"),
         Verdict::NotGoodEnough => {
             let text = escaped(change);
             format!("    <failure message=\"{said}\">{text}</failure>\n")

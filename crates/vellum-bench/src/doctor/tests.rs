@@ -149,10 +149,30 @@ fn the_reason_names_the_figure_the_limit_and_the_cause() {
     assert!(marginal.reason.ends_with("ms, and etcd wants 10 ms: the flush is slow"));
     let change = marginal.change.unwrap();
     assert!(change.contains("--heartbeat-interval=100 --election-timeout=1000"), "{change}");
-    let care = Finding::new(Cause::Steal, Weight::Care, "the host is busy");
+    let care = Finding::new(Cause::HalvesDiffer, Weight::Care, "the halves differ");
     let doubtful = judged(&[], vec![care], 30_000.0);
     assert_eq!(doubtful.verdict, Verdict::NotGoodEnough);
-    assert!(doubtful.reason.ends_with("take it with care, the host is busy"));
+    assert!(doubtful.reason.ends_with("take it with care, the halves differ"));
+}
+
+#[test]
+fn a_busy_machine_is_no_bad_disk() {
+    let busy = || Finding::new(Cause::BusyMachine, Weight::Care, "others use the processors");
+    for p50_us in [15_000.0, 44_000.0] {
+        let told = judged(&[], vec![busy()], p50_us);
+        assert_eq!(told.verdict, Verdict::CannotTell, "{told:?}");
+        assert!(told.reason.ends_with("others use the processors"), "{}", told.reason);
+        assert!(told.change.unwrap().contains("measure again"));
+    }
+    // What is seen of the disk counts, and so does a danger; good figures are good.
+    let flush = Finding::new(Cause::SlowFlush, Weight::Reason, "the flush is slow");
+    let seen = judged(&[], vec![flush, busy()], 44_000.0);
+    assert_eq!(seen.verdict, Verdict::NotGoodEnough);
+    let lost = Finding::new(Cause::LostWrites, Weight::Danger, "a write is lost");
+    assert_eq!(judged(&[], vec![lost, busy()], 44_000.0).verdict, Verdict::NotGoodEnough);
+    assert_eq!(judged(&[], vec![busy()], 10.0).verdict, Verdict::Good);
+    let accepted = judged(&[Cause::BusyMachine], vec![busy()], 44_000.0);
+    assert_eq!(accepted.verdict, Verdict::NotGoodEnough);
 }
 
 #[test]

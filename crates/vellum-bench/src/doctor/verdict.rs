@@ -19,6 +19,8 @@ pub enum Verdict {
     Good,
     /// Only just, or not always.
     Marginal,
+    /// The machine was too busy to tell.
+    CannotTell,
     /// No.
     NotGoodEnough,
 }
@@ -40,6 +42,7 @@ impl Verdict {
         match self {
             Verdict::Good => "good",
             Verdict::Marginal => "marginal",
+            Verdict::CannotTell => "cannot tell",
             Verdict::NotGoodEnough => "not good enough",
         }
     }
@@ -116,9 +119,6 @@ impl Places {
     }
 }
 
-/// Judges one program. Causes in `accepted` are told and do not count.
-pub(super) fn judge(
-    program: &Program,
 /// A name of others as one word of a shell, in a line of its own.
 fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=+,@%".contains(c);
@@ -136,6 +136,9 @@ fn quoted(name: &str) -> String {
     format!("$'{}'", name.as_bytes().iter().map(byte).collect::<String>())
 }
 
+/// Judges one program. Causes in `accepted` are told and do not count.
+pub(super) fn judge(
+    program: &Program,
     series: Series,
     mut causes: Vec<Finding>,
     accepted: &[Cause],
@@ -152,9 +155,17 @@ fn quoted(name: &str) -> String {
     let danger = causes.iter().filter(counts).find(|one| one.weight == Weight::Danger);
     let has_no_figure = limits.is_empty();
     let worst = limits.iter().max_by(|one, other| severity(one).total_cmp(&severity(other)));
-    let verdict = if danger.is_some() { Verdict::NotGoodEnough } else { by_figures };
     let explains = |one: &&Finding| one.weight == Weight::Reason;
-    let primary = danger.or_else(|| causes.iter().filter(counts).find(explains));
+    let explained = causes.iter().filter(counts).find(explains);
+    // Figures that nothing of the disk explains may be those of the machine.
+    let machine = causes.iter().filter(counts).find(|one| one.cause.is_of_machine());
+    let machine = machine.filter(|_| by_figures != Verdict::Good && explained.is_none());
+    let verdict = match (danger, machine) {
+        (Some(_), _) => Verdict::NotGoodEnough,
+        (None, Some(_)) => Verdict::CannotTell,
+        (None, None) => by_figures,
+    };
+    let primary = danger.or(explained).or(machine);
     let reason = match (danger, worst) {
         (Some(danger), _) => danger.what.clone(),
         (None, Some(worst)) => reason(program, worst, verdict, primary),
@@ -172,7 +183,11 @@ fn quoted(name: &str) -> String {
         about: program.about.clone(),
         source: program.source.clone(),
         verdict,
-        reason: with_care(reason, &causes, accepted),
+        reason: if verdict == Verdict::CannotTell {
+            reason
+        } else {
+            with_care(reason, &causes, accepted)
+        },
         change: change.map(|line| filled(&line, heartbeat, &series, places)),
         limits,
         causes,

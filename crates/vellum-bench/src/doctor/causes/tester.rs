@@ -52,6 +52,13 @@ fn busy_machine(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
+impl Cause {
+    /// Is it the machine that measured, so that nothing follows for the disk?
+    pub(in crate::doctor) fn is_of_machine(self) -> bool {
+        matches!(self, Cause::TesterBound | Cause::Steal | Cause::BusyMachine)
+    }
+}
+
 /// Would the verdict of one half be another than that of the other?
 fn halves_differ(evidence: &Evidence<'_>) -> Option<Finding> {
     let (first, second) = evidence.series.halves();
