@@ -15,6 +15,8 @@ use super::series::{Failure, Flush, Operation};
 use super::target::{Target, failure};
 use crate::interrupt::is_asked;
 
+/// Reading back what a slice has written takes no longer than one part of so many of it.
+const CHECKING_SHARE: u32 = 10;
 /// So many operations of a thread are kept: enough for any disk, and a bound for memory.
 const OPERATIONS_MAX: usize = 2_000_000;
 
@@ -133,10 +135,7 @@ fn all_written(target: &mut Target, order: Order, begun: Instant) -> Slice {
         }
         done += records;
     }
-    slice.failure = target.check().err().map(|what| {
-        let (errno, after_operations) = (None, done);
-        Failure { what, errno, after_operations }
-    });
+    slice.failure = target.check(order.length / CHECKING_SHARE).err().map(|what| target.lost(what));
     slice
 }
 
