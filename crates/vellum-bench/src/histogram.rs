@@ -84,6 +84,13 @@ impl Histogram {
         self.counts[bucket(nanos)] += times;
     }
 
+    /// The share of all that is longer; `None` of nothing.
+    pub(crate) fn share_beyond(&self, nanos: u64) -> Option<f64> {
+        let all = self.count();
+        let beyond: u64 = self.counts[bucket(nanos) + 1..].iter().sum();
+        (all > 0).then(|| beyond as f64 / all as f64)
+    }
+
     pub(crate) fn add(&mut self, other: &Histogram) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
     }

@@ -1,8 +1,8 @@
 //! The words of mounts that causes hang on, as the kernels spell them.
 //!
 //! A kernel may change a word: until 6.17 it wrote `volatile` for what is `fsync=volatile` from
-//! 6.18 on. A word that is missed is a cause that is missed. Each kernel keeps its own, so no word is
-//! taken out.
+//! 6.18 on. A word that is missed is a cause that is missed. Each kernel keeps its own, so no word
+//! is taken out.
 
 use super::Surroundings;
 use crate::cause::Cause;

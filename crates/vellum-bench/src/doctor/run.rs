@@ -6,10 +6,10 @@ use vellum_command::private_dir::PrivateDir;
 
 use super::causes::{self, is_flat};
 use super::diagnosis::{Diagnosis, Known};
-use super::evidence::{Evidence, Finding};
+use super::evidence::{Evidence, Finding, Weight};
 use super::machine::{Moment, OtherIo, Processors, others};
 use super::probe::{Probe, probe};
-use super::program::{Program, SyncCall};
+use super::program::{Figure, Program, SyncCall};
 use super::schedule::Schedule;
 use super::series::{Series, median};
 use super::slice::{self, Order};
@@ -124,6 +124,11 @@ fn admitted<'a>(config: &'a Config, home: &PrivateDir) -> Result<Vec<Patient<'a>
 }
 
 impl Patient<'_> {
+    /// Does it wait for the disk at each write?
+    fn waits(&self) -> bool {
+        self.program.pattern.sync != SyncCall::Periodic
+    }
+
     fn has_failed(&self) -> bool {
         !self.series.failures.is_empty()
     }
@@ -271,18 +276,47 @@ impl Ward<'_> {
         places: &Places,
     ) -> Vec<Judged> {
         let others = &self.others;
-        let judged = self.patients.drain(..).map(|patient| {
-            let evidence = Evidence {
-                program: patient.program,
-                series: &patient.series,
-                paced: patient.paced.as_ref(),
-                processors: patient.processors(),
-                others,
-                probe,
-            };
-            let causes = causes::causes(&evidence, around);
-            judge(patient.program, patient.series, causes, &config.accepted, places)
+        let seen: Vec<Vec<Finding>> = self
+            .patients
+            .iter()
+            .map(|patient| {
+                let evidence = Evidence {
+                    program: patient.program,
+                    series: &patient.series,
+                    paced: patient.paced.as_ref(),
+                    processors: patient.processors(),
+                    others,
+                    probe,
+                };
+                causes::causes(&evidence, around)
+            })
+            .collect();
+        let waits = self.patients.iter().filter(|patient| patient.waits());
+        let longest = waits.filter_map(|patient| patient.series.figure_ms(Figure::Max));
+        let longest = longest.max_by(f64::total_cmp);
+        let shared: Vec<Vec<Finding>> =
+            (0..seen.len()).map(|own| self.of_disk(own, &seen)).collect();
+        let judged = self.patients.drain(..).zip(shared).map(|(patient, causes)| {
+            let longest = longest.filter(|_| patient.waits());
+            judge(patient.program, patient.series, causes, &config.accepted, longest, places)
         });
         judged.collect()
+    }
+
+    /// What was seen in the turns of the program `own`, and what others have seen of the disk.
+    fn of_disk(&self, own: usize, seen: &[Vec<Finding>]) -> Vec<Finding> {
+        let mut causes = seen[own].clone();
+        for (patient, others) in self.patients.iter().zip(seen) {
+            for finding in others.iter().filter(|one| one.cause.is_of_disk()) {
+                let is_known = causes.iter().any(|one| one.cause == finding.cause);
+                let hurts = finding.weight == Weight::Danger || self.patients[own].waits();
+                if !is_known && hurts {
+                    let what = format!("while {} wrote, {}", patient.program.name, finding.what);
+                    causes.push(Finding::new(finding.cause, finding.weight, what));
+                }
+            }
+        }
+        causes.sort_by_key(|one| (one.weight, one.cause));
+        causes
     }
 }

@@ -62,6 +62,8 @@ pub struct Series {
     /// The ends of slices, as places in `ticks`: between them other programs had their turn.
     pub(super) slice_ends: Vec<usize>,
     times: Histogram,
+    /// The same, each weighed by its own length: how the time was spent.
+    spent: Histogram,
     flushes: Histogram,
     /// What failed, the first of each sort.
     pub(super) failures: Vec<Failure>,
@@ -87,7 +89,10 @@ impl Series {
         operations: &[Operation],
         flushes: &[Flush],
     ) {
-        operations.iter().for_each(|one| self.times.note(one.whole_ns, one.records.into()));
+        for one in operations {
+            self.times.note(one.whole_ns, one.records.into());
+            self.spent.note(one.whole_ns, one.whole_ns / 1000);
+        }
         flushes.iter().for_each(|(_, nanos)| self.flushes.note(*nanos, 1));
         self.ticks.extend(ticks(at_ms, tick_ms, operations, flushes));
         self.slice_ends.push(self.ticks.len());
@@ -116,6 +121,13 @@ impl Series {
         histogram.quantile(share).map(|nanos| nanos as f64 / 1e6)
     }
 
+    /// The share of the time in which a write took longer than this; `None` if nothing was measured.
+    /// Where each write follows the one before, few of them end while each takes long, so that
+    /// percentiles of them do not show it.
+    pub fn share_beyond(&self, limit_ms: f64) -> Option<f64> {
+        self.spent.share_beyond((limit_ms * 1e6) as u64)
+    }
+
     /// The ticks in which something ended.
     pub(super) fn busy(&self) -> Vec<&Tick> {
         self.ticks.iter().filter(|tick| tick.operations > 0).collect()
@@ -137,6 +149,8 @@ impl Series {
         let mut series = Series::default();
         for tick in &ticks {
             series.times.note((tick.p50_us * 1e3) as u64, tick.operations);
+            let spent_us = tick.p50_us * tick.operations as f64;
+            series.spent.note((tick.p50_us * 1e3) as u64, spent_us as u64);
         }
         Series { slice_ends: vec![ticks.len()], ticks, ..series }
     }

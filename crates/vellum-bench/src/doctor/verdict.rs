@@ -11,6 +11,11 @@ use super::series::{Failure, Series, Tick};
 use crate::advise::Surroundings;
 use crate::cause::Cause;
 
+/// In so much of the time writes may take longer than is good by the first limit …
+const SLOW_SHARE_GOOD: f64 = 0.05;
+/// … and in so much longer than is bad. Both are ours.
+const SLOW_SHARE_BAD: f64 = 0.1;
+
 /// Is a disk good enough for a program?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -77,6 +82,9 @@ pub struct Judged {
     pub change: Option<String>,
     /// The figures that are limited.
     pub limits: Vec<Measured>,
+    /// The share of the time in which a write took longer than the first limit allows; nothing
+    /// where writes come by a schedule.
+    pub slow_share: Option<f64>,
     /// What was found, the worst first.
     pub causes: Vec<Finding>,
     /// Calls that failed.
@@ -136,17 +144,22 @@ fn quoted(name: &str) -> String {
     format!("$'{}'", name.as_bytes().iter().map(byte).collect::<String>())
 }
 
-/// Judges one program. Causes in `accepted` are told and do not count.
+/// Judges one program. Causes in `accepted` are told and do not count; `longest_ms` is the longest
+/// wait of any program that waits for this disk.
 pub(super) fn judge(
     program: &Program,
     series: Series,
     mut causes: Vec<Finding>,
     accepted: &[Cause],
+    longest_ms: Option<f64>,
     places: &Places,
 ) -> Judged {
     let limits: Vec<Measured> =
-        program.limits.iter().filter_map(|limit| measured(limit, &series)).collect();
-    let by_figures = limits.iter().map(|one| one.verdict).max().unwrap_or(Verdict::NotGoodEnough);
+        program.limits.iter().filter_map(|limit| measured(limit, &series, longest_ms)).collect();
+    let by_limits = limits.iter().map(|one| one.verdict).max().unwrap_or(Verdict::NotGoodEnough);
+    let slow_share = slow_share(program, &series);
+    let by_time = slow_share.map_or(Verdict::Good, |share| of_time(share, program, &series));
+    let by_figures = by_limits.max(by_time);
     if by_figures == Verdict::Good {
         causes.iter_mut().for_each(explain_nothing);
         causes.sort_by_key(|one| (one.weight, one.cause));
@@ -168,16 +181,18 @@ pub(super) fn judge(
     let primary = danger.or(explained).or(machine);
     let reason = match (danger, worst) {
         (Some(danger), _) => danger.what.clone(),
+        (None, Some(_)) if by_time > by_limits => reason_of_time(program, slow_share, primary),
         (None, Some(worst)) => reason(program, worst, verdict, primary),
         (None, None) => String::from("nothing could be measured"),
     };
     let change = program.change_for(primary.map(|one| one.cause));
-    // What was measured is worth a change though the figures are good as yet.
-    let is_due = verdict != Verdict::Good || has_no_figure || primary.is_some();
-    let change = change.filter(|_| is_due);
+    let change = change.filter(|_| verdict != Verdict::Good || has_no_figure);
     // What a heartbeat has to outlast: rare stalls are not in p99.9.
     let stalls = primary.is_some_and(|one| one.cause == Cause::Stalls);
     let heartbeat = if stalls { Figure::Max } else { Figure::P999 };
+    let outlasted = limits.iter().find(|one| stalls && one.limit.figure == heartbeat);
+    let outlasted = outlasted.map(|one| one.value_ms).or_else(|| series.figure_ms(heartbeat));
+    let outlasted = outlasted.unwrap_or(0.0);
     Judged {
         name: program.name.clone(),
         about: program.about.clone(),
@@ -188,8 +203,9 @@ pub(super) fn judge(
         } else {
             with_care(reason, &causes, accepted)
         },
-        change: change.map(|line| filled(&line, heartbeat, &series, places)),
+        change: change.map(|line| filled(&line, outlasted, &series, places)),
         limits,
+        slow_share,
         causes,
         failures: series.failures.clone(),
         operations: series.operations(),
@@ -204,8 +220,39 @@ fn explain_nothing(finding: &mut Finding) {
     }
 }
 
-fn measured(limit: &Limit, series: &Series) -> Option<Measured> {
-    let value_ms = series.figure_ms(limit.figure)?;
+/// The share of the time in which a write took longer than the first limit allows.
+fn slow_share(program: &Program, series: &Series) -> Option<f64> {
+    let limit = program.limits.first().filter(|_| program.pattern.rate.is_none())?;
+    series.share_beyond(limit.good_ms)
+}
+
+/// What the time comes to in which writes took longer than the first limit allows.
+fn of_time(share: f64, program: &Program, series: &Series) -> Verdict {
+    let is_bad = |limit: &Limit| {
+        series.share_beyond(limit.bad_ms).is_some_and(|share| share > SLOW_SHARE_BAD)
+    };
+    match share {
+        ..=SLOW_SHARE_GOOD => Verdict::Good,
+        _ if program.limits.first().is_some_and(is_bad) => Verdict::NotGoodEnough,
+        _ => Verdict::Marginal,
+    }
+}
+
+fn reason_of_time(program: &Program, share: Option<f64>, primary: Option<&Finding>) -> String {
+    let good = program.limits.first().map_or(0.0, |limit| limit.good_ms);
+    let (percent, good) = (100.0 * share.unwrap_or(0.0), millis(good));
+    let cause = primary.map_or_else(String::new, |one| format!(": {}", one.what));
+    let name = &program.name;
+    format!(
+        "in {percent:.0} % of the time a write took longer than the {good} ms that {name} wants{cause}"
+    )
+}
+
+fn measured(limit: &Limit, series: &Series, longest_ms: Option<f64>) -> Option<Measured> {
+    let own_ms = series.figure_ms(limit.figure)?;
+    // A stop belongs to the disk, in whose turn it ever fell.
+    let longest_ms = longest_ms.filter(|_| limit.figure == Figure::Max);
+    let value_ms = longest_ms.map_or(own_ms, |longest| longest.max(own_ms));
     let verdict = Verdict::of(limit, value_ms);
     Some(Measured { limit: limit.clone(), value_ms, verdict })
 }
@@ -256,12 +303,18 @@ fn with_care(reason: String, causes: &[Finding], accepted: &[Cause]) -> String {
     }
 }
 
+/// Of etcd, in milliseconds.
+const HEARTBEAT_DEFAULT: f64 = 100.0;
+
 /// The line with its places filled in.
-fn filled(line: &str, outlasted: Figure, series: &Series, places: &Places) -> String {
+fn filled(line: &str, outlasted: f64, series: &Series, places: &Places) -> String {
     let p50_us = series.figure_ms(Figure::P50).unwrap_or(0.0) * 1e3;
-    let outlasted = series.figure_ms(outlasted).unwrap_or(0.0);
     // A heartbeat longer than nearly all flushes, in steps of 100 ms; ten of them for an election.
     let heartbeat = ((outlasted / 100.0).ceil() * 100.0).clamp(100.0, 5000.0);
+    // The defaults of etcd change nothing.
+    let (command, behind) = line.split_once("  #").unwrap_or((line, ""));
+    let is_default = heartbeat <= HEARTBEAT_DEFAULT && behind.contains("{heartbeat}");
+    let line = if is_default { command } else { line };
     let delay = (p50_us / 2.0).clamp(1.0, 100_000.0);
     line.replace("{dir}", &places.dir)
         .replace("{mount}", &places.mount)

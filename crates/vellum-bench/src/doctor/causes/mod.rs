@@ -82,6 +82,13 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
     (Cause::SlowFlush, &[Cause::NoFua]),
 ];
 
+impl Cause {
+    /// Does the disk do it to whatever program, in whose turn it ever was seen?
+    pub(super) fn is_of_disk(self) -> bool {
+        matches!(self, Cause::LostWrites | Cause::WriteErrors | Cause::Stalls)
+    }
+}
+
 /// What the measurement of a program shows, with what was found around it.
 pub(super) fn causes(evidence: &Evidence<'_>, around: &[Finding]) -> Vec<Finding> {
     let mut found = around.to_vec();

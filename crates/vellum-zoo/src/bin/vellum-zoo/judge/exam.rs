@@ -97,7 +97,8 @@ pub(super) const EXAMS: [Exam; 12] = [
         animal: "512e",
         parameters: &[],
         claim: Claim::Part { ms: 8.0 },
-        asked: measured("emulated-sectors", "mkfs.xfs -s size=4096"),
+        // The disk is good, so there is no line.
+        asked: measured("emulated-sectors", ""),
     },
     Exam {
         case: None,
@@ -155,7 +156,8 @@ pub(super) const CASES: [Exam; 6] = [
         animal: "512e",
         parameters: &[],
         claim: Claim::Part { ms: 8.0 },
-        asked: measured("emulated-sectors", "mkfs.xfs -s size=4096"),
+        // The disk is good, so there is no line.
+        asked: measured("emulated-sectors", ""),
     },
     // The processors are what is measured.
     Exam {
