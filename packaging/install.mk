@@ -11,6 +11,8 @@ SHARE = $(PREFIX)/share
 SHIP_BUILT = $(TARGET)/ship/release/vellum-ship
 # What `make build` has built: its pages go below those of `vellum doctor`, which are the same.
 DOCTOR_BUILT = $(BUILT)/vellum-doctor
+# What --json writes.
+SCHEMAS = docs/results.schema.json docs/doctor.schema.json
 COMPLETIONS = $(addprefix $(DESTDIR)$(SHARE)/,bash-completion/completions/$(1) zsh/site-functions/_$(1) \
   fish/vendor_completions.d/$(1).fish)
 
@@ -27,6 +29,7 @@ endef
 install: build install-c ##* the commands, man pages, completions and the C library, into PREFIX=/usr/local
 	$(if $(wildcard $(DOCTOR_BUILT)),$(call install-command,$(DOCTOR_BUILT),vellum-doctor))
 	$(call install-command,$(BUILT)/vellum,vellum)
+	install -D -m 644 -t $(DESTDIR)$(SHARE)/vellum $(SCHEMAS)
 	$(if $(wildcard $(SHIP_BUILT)),$(call install-command,$(SHIP_BUILT),vellum-ship),\
 	  @echo "install: without vellum-ship: build it by \`make ship\` (five minutes), and install once more")
 
@@ -38,6 +41,8 @@ uninstall: uninstall-c ##* take away what `make install` installed, with the sam
 	  for page in "$$pages"/*; do rm -f "$(DESTDIR)$(SHARE)/man/man1/$${page##*/}"; done; rm -r "$$pages"; done
 	rm -f $(foreach command,vellum vellum-doctor vellum-ship,$(DESTDIR)$(BIN)/$(command) $(call COMPLETIONS,$(command)) \
 	  $(if $(DEBUGDIR),$(call debug_file,$(BIN)/$(command))))
+	rm -f $(addprefix $(DESTDIR)$(SHARE)/vellum/,$(notdir $(SCHEMAS)))
+	-rmdir $(DESTDIR)$(SHARE)/vellum 2>/dev/null
 
 # A wheel for this machine's C library and every Python from 3.10 on, with the command in it.
 wheel: build $(VENV)/bin/maturin ##* the Python package, into target/wheels; needs a compiler, Cargo and Python

@@ -21,6 +21,8 @@ for command in $COMMANDS; do
   "$own" completions fish >"$share/fish/vendor_completions.d/$name.fish"
 done
 
+install -D -m 644 -t "$share/vellum" docs/results.schema.json docs/doctor.schema.json
+
 # Rust's own library has debug information, which no profile leaves out of libvellum.a. The `objcopy` of a
 # system knows its own machine; the one that comes with the compiler knows all of them.
 sysroot=$(rustc --print sysroot)

@@ -68,9 +68,9 @@ impl Diagnosis {
         let mut warnings: Vec<String> = interruption.into_iter().collect();
         if time < SHORT {
             warnings.push(format!(
-                "{} s are too short to see budgets that end, collectors of garbage and neighbours \
+                "{:.0} s are too short to see budgets that end, collectors of garbage and neighbours \
                  that come and go",
-                time.as_secs().max(1)
+                time.as_secs_f64().ceil()
             ));
         }
         let cases = programs.iter().map(|judged| case(judged, surroundings.kind())).collect();

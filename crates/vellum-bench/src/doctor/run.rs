@@ -90,7 +90,10 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     let around = causes::around(&surroundings);
     let judged = ward.judged(config, &around, probe, &places);
     home.close().context(|| "remove the directory of the run")?;
-    let time = config.time.min(ward.begun.elapsed());
+    let time = match interruption {
+        Some(_) => config.time.min(ward.begun.elapsed()),
+        None => config.time,
+    };
     let known = Known { surroundings, probe, others: ward.others, time, interruption };
     Ok(Diagnosis::new(conditions, rounds, judged, known, &config.accepted))
 }

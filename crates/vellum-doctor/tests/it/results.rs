@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use vellum_bench::Cause;
 
-use super::support::{against_schema, diagnosed, run};
+use super::support::{DOCTOR, RESULTS, against_schema, diagnosed, run};
 
 #[test]
 fn every_form_is_written_in_one_run() {
@@ -75,4 +75,17 @@ fn the_page_has_every_cause_with_its_name() {
     let is_row = |cause: &Cause| page.contains(&format!("\n| `{cause}` | "));
     let missing: Vec<Cause> = Cause::ALL.into_iter().filter(|cause| !is_row(cause)).collect();
     assert_eq!(missing, []);
+}
+
+#[test]
+fn what_both_schemas_define_is_the_same() {
+    let [doctor, results] =
+        [DOCTOR, RESULTS].map(|text| -> Value { serde_json::from_str(text).unwrap() });
+    let definitions = doctor["$defs"].as_object().unwrap();
+    let both = definitions.iter().filter(|(name, _)| !results["$defs"][name].is_null());
+    let both: Vec<_> = both.collect();
+    assert!(both.len() >= 4, "{both:?}");
+    for (name, definition) in both {
+        assert_eq!(definition, &results["$defs"][name], "{name}");
+    }
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use vellum_command::text::bytes;
 
 use crate::conditions::{Filesystem, memory_bytes, mount};
 use crate::error::{Context, Result};
@@ -82,13 +83,13 @@ impl Surroundings {
                 "{} on {}, {} of {} free{}",
                 mount.kind,
                 mount.mount_point.display(),
-                gibibytes(self.free_bytes),
-                gibibytes(self.total_bytes),
+                bytes(self.free_bytes),
+                bytes(self.total_bytes),
                 upper.unwrap_or_default()
             ));
         }
         lines.extend(self.disks.iter().map(Disk::line));
-        let memory = self.memory_available_bytes.map_or_else(|| "?".into(), gibibytes);
+        let memory = self.memory_available_bytes.map_or_else(|| "?".into(), bytes);
         lines.push(format!("{} cores, {memory} of memory available", self.cores));
         let names = |works: bool| {
             let features = self.features.iter().filter(|feature| feature.works == works);
@@ -124,10 +125,6 @@ impl Surroundings {
         let free = self.free_bytes as f64 / self.total_bytes as f64;
         (self.total_bytes > 0).then_some(1.0 - free)
     }
-}
-
-fn gibibytes(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }
 
 /// What can be read from `mountinfo` and from a `/sys`, so that a test can give it others.

@@ -20,7 +20,7 @@ pub(super) struct Doctor {
 /// What it says of a disk.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// `good`, `marginal`, `not-good-enough`.
+    /// `good`, `marginal`, `cannot-tell`, `not-good-enough`.
     pub(super) verdict: String,
     /// Names of causes, with what they weigh; the worst first.
     pub(super) causes: Vec<(String, String)>,
