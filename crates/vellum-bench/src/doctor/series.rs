@@ -121,7 +121,7 @@ impl Series {
         histogram.quantile(share).map(|nanos| nanos as f64 / 1e6)
     }
 
-    /// The share of the time in which a write took longer than this; `None` if nothing was measured.
+    /// The share of the time in which a write took longer than this; `None` without any write.
     /// Where each write follows the one before, few of them end while each takes long, so that
     /// percentiles of them do not show it.
     pub fn share_beyond(&self, limit_ms: f64) -> Option<f64> {

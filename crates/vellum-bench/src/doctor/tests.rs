@@ -162,6 +162,8 @@ fn a_busy_machine_is_no_bad_disk() {
         assert!(told.reason.ends_with("others use the processors"), "{}", told.reason);
         assert!(told.change.unwrap().contains("measure again"));
     }
+    let overlay = Finding::new(Cause::Overlay, Weight::Reason, "an overlay copies");
+    assert_eq!(judged(&[], vec![overlay, busy()], 44_000.0).verdict, Verdict::CannotTell);
     // What is seen of the disk counts, and so does a danger; good figures are good.
     let flush = Finding::new(Cause::SlowFlush, Weight::Reason, "the flush is slow");
     let seen = judged(&[], vec![flush, busy()], 44_000.0);

@@ -172,13 +172,14 @@ pub(super) fn judge(
     let explained = causes.iter().filter(counts).find(explains);
     // Figures that nothing of the disk explains may be those of the machine.
     let machine = causes.iter().filter(counts).find(|one| one.cause.is_of_machine());
-    let machine = machine.filter(|_| by_figures != Verdict::Good && explained.is_none());
+    let is_measured = explained.is_some_and(|one| !one.cause.is_of_place());
+    let machine = machine.filter(|_| by_figures != Verdict::Good && !is_measured);
     let verdict = match (danger, machine) {
         (Some(_), _) => Verdict::NotGoodEnough,
         (None, Some(_)) => Verdict::CannotTell,
         (None, None) => by_figures,
     };
-    let primary = danger.or(explained).or(machine);
+    let primary = danger.or(machine).or(explained);
     let reason = match (danger, worst) {
         (Some(danger), _) => danger.what.clone(),
         (None, Some(_)) if by_time > by_limits => reason_of_time(program, slow_share, primary),
@@ -187,22 +188,14 @@ pub(super) fn judge(
     };
     let change = program.change_for(primary.map(|one| one.cause));
     let change = change.filter(|_| verdict != Verdict::Good || has_no_figure);
-    // What a heartbeat has to outlast: rare stalls are not in p99.9.
-    let stalls = primary.is_some_and(|one| one.cause == Cause::Stalls);
-    let heartbeat = if stalls { Figure::Max } else { Figure::P999 };
-    let outlasted = limits.iter().find(|one| stalls && one.limit.figure == heartbeat);
-    let outlasted = outlasted.map(|one| one.value_ms).or_else(|| series.figure_ms(heartbeat));
-    let outlasted = outlasted.unwrap_or(0.0);
+    let outlasted = outlasted(primary, &limits, &series);
+    let is_told = verdict != Verdict::CannotTell;
     Judged {
         name: program.name.clone(),
         about: program.about.clone(),
         source: program.source.clone(),
         verdict,
-        reason: if verdict == Verdict::CannotTell {
-            reason
-        } else {
-            with_care(reason, &causes, accepted)
-        },
+        reason: if is_told { with_care(reason, &causes, accepted) } else { reason },
         change: change.map(|line| filled(&line, outlasted, &series, places)),
         limits,
         slow_share,
@@ -211,6 +204,16 @@ pub(super) fn judge(
         operations: series.operations(),
         ticks: series.ticks,
     }
+}
+
+/// How long a heartbeat has to outlast, in milliseconds: rare stalls are not in p99.9.
+fn outlasted(primary: Option<&Finding>, limits: &[Measured], series: &Series) -> f64 {
+    if primary.is_none_or(|one| one.cause != Cause::Stalls) {
+        return series.figure_ms(Figure::P999).unwrap_or(0.0);
+    }
+    let longest = limits.iter().find(|one| one.limit.figure == Figure::Max);
+    let longest = longest.map(|one| one.value_ms).or_else(|| series.figure_ms(Figure::Max));
+    longest.unwrap_or(0.0)
 }
 
 /// Where all figures are good, what a disk lies under is no reason for anything.
