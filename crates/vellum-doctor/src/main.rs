@@ -12,7 +12,7 @@ use vellum_command::{signals, stdio};
 use vellum_doctor::DoctorArgs;
 use vellum_doctor::scratch::{self, INTERNAL};
 
-/// The command line. What help says is the text of the command.
+// Without a comment for help: that is the text of the command.
 #[derive(Debug, Parser)]
 #[command(name = "vellum-doctor", version, max_term_width = 100)]
 struct CommandLine {

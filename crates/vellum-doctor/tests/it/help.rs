@@ -69,3 +69,10 @@ fn help_fits_a_terminal_and_names_the_program() {
     }
     assert_eq!(run(&["completions", "klingon"]).status.code(), Some(2));
 }
+
+#[test]
+fn the_first_line_of_help_says_what_the_program_is_for() {
+    let output = run(&["--help"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().next(), Some("Is a disk good enough for a program, and why not?"));
+}
