@@ -102,10 +102,9 @@ impl Diagnosis {
         })
     }
 
-    /// One HTML page without anything from elsewhere: the verdicts, and charts over time.
+    /// One HTML page without anything from elsewhere: all that the text says, and charts over time.
     pub fn to_html(&self) -> String {
-        let text: Vec<String> = self.programs.iter().map(Judged::line).collect();
-        report::html_with_recommendation(std::slice::from_ref(&self.report), &text.join("\n"))
+        report::html_with_recommendation(std::slice::from_ref(&self.report), &self.text())
     }
 }
 

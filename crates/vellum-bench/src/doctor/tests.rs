@@ -93,6 +93,19 @@ fn names_of_others_are_one_word_of_a_line_and_nothing_obeys_them() {
 }
 
 #[test]
+fn the_page_says_what_the_text_says() {
+    let mut diagnosis = run_for(&["etcd"], |_| {});
+    let judged = &mut diagnosis.programs[0];
+    judged.verdict = Verdict::Marginal;
+    judged.change = Some("etcd --wal-dir /fast/disk/wal".into());
+    judged.causes = vec![Finding::new(Cause::SlowFlush, Weight::Reason, "the flush is slow")];
+    let page = diagnosis.to_html();
+    for said in ["etcd: marginal", "etcd --wal-dir /fast/disk/wal", "slow-flush", "ms of 10 ms"] {
+        assert!(page.contains(said), "{said}");
+    }
+}
+
+#[test]
 fn no_page_has_anything_that_a_terminal_obeys() {
     let mut diagnosis = run_for(&["etcd"], |_| {});
     let evil = "\u{1b}[31m<script>\u{202e}";
