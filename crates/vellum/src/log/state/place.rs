@@ -6,8 +6,8 @@
 //! to that directory, and whether `lock` and `control` in it are the files that it has open. If
 //! not, it reserves nothing.
 //!
-//! It also looks whether the descriptors of `lock` and of the open segments are still these files: a
-//! program may have closed them by their numbers.
+//! It also checks whether the descriptors of `lock` and of the open segments are still these files:
+//! a program may have closed them by their numbers.
 //!
 //! A control file that is missing alone changes nothing: all who have it mapped go on together, and
 //! `lock` keeps others from making another. Without `lock` the next opener would not see that
