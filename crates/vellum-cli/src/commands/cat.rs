@@ -188,7 +188,10 @@ impl<'a> Printing<'a> {
     fn finish(mut self) -> Result<Outcome> {
         self.printer.flush()?;
         if self.times.are_unknown() {
-            output::say("no line begins with a time that can be read: whole files were printed");
+            let log = self.log.path().display();
+            output::say(format_args!(
+                "{log}: no line begins with a time that can be read: whole files were printed"
+            ));
         }
         if self.has_gaps | say_gaps(&mut self.reader) {
             return Ok(Outcome::Damaged);

@@ -210,7 +210,10 @@ fn several_logs_are_printed_one_after_the_other() {
     let objects = json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let logs: Vec<Value> = objects.map(|object| object["log"].clone()).collect();
     assert_eq!(logs, [&a, &a, &b].map(|path| Value::from(path.as_str())));
-    assert_eq!(run(&["cat", "--since", "1h", &b, &b], b"").good(), "three\nthree\n");
+    let ran = run(&["cat", "--since", "1h", &b, &b], b"");
+    let names_it = |line: &str| line.contains(&b) && line.contains("no line begins with a time");
+    assert!(ran.stderr.lines().count() == 2 && ran.stderr.lines().all(names_it), "{ran:?}");
+    assert_eq!((ran.code, ran.text()), (0, "three\nthree\n".into()));
     // One that is not there, or damaged, keeps nobody from the others.
     let missing = place.dir().join("missing").to_str().unwrap().to_string();
     let ran = run(&["cat", &missing, &b], b"");

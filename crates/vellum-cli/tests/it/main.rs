@@ -16,6 +16,7 @@ mod cat;
 mod commit;
 mod cursor;
 mod demo;
+mod filtered;
 mod followed;
 mod gaps;
 mod help;
