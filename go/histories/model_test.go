@@ -17,7 +17,7 @@ const (
 	callCommit  = "commit"
 	callDurable = "durable"
 	callRead    = "read"
-	// What a sync comes to.
+	// The steps of a sync.
 	callSynced = "synced"
 )
 
@@ -30,7 +30,7 @@ type call struct {
 	Value string
 	// Of a sync and a look at the durable end.
 	Durable vellum.LSN
-	// What a read has found.
+	// The result of a read.
 	Found string
 	// Why the call failed.
 	Failed string
@@ -40,7 +40,7 @@ type call struct {
 type state struct {
 	// The position of the newest record.
 	newest vellum.LSN
-	// What a call has said to be durable, at least.
+	// The durable end that a call has reported, at least.
 	durable vellum.LSN
 }
 

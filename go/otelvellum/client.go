@@ -46,7 +46,7 @@ type client struct {
 	closed          bool
 	// The newest of the notes that no commit was begun for, or 0.
 	newestNote vellum.LSN
-	// The directory of the log was removed, and somebody was told.
+	// The directory of the log was removed, and a caller got the error.
 	isRemoved bool
 
 	// One of those who give space back at a time. It comes before the others.

@@ -46,7 +46,7 @@ func TestAStorageIsOnDisksWithoutFallocate(t *testing.T) {
 	}
 }
 
-// What has the name of the reserve is not followed, waited for, or written to.
+// A link, a pipe or a file with the name of the reserve is not followed, waited for, or written to.
 func TestTheReserveTouchesNoOtherFile(t *testing.T) {
 	plants := map[string]func(path, other string) error{
 		"link":      func(path, other string) error { return os.Symlink(other, path) },

@@ -51,7 +51,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> c_int {
 }
 
 /// A call that `pthread_cancel` does not end in the middle: the C library would unwind through
-/// Rust, which ends the process, and what the call holds would stay held.
+/// Rust, which ends the process, and the locks of the call would stay held.
 struct Whole(c_int);
 
 unsafe extern "C" {

@@ -26,7 +26,7 @@ pub enum Outcome {
     Marginal,
     /// What was looked at is not good enough.
     NotGoodEnough,
-    /// What was looked at could not be judged.
+    /// The disk could not be judged.
     CannotTell,
     /// It ended in good order because this signal asked for it.
     EndedBy(i32),
@@ -70,7 +70,7 @@ pub const INCOMPLETE: u8 = 4;
 pub const MARGINAL: u8 = 5;
 /// What was looked at is not good enough.
 pub const NOT_GOOD_ENOUGH: u8 = 6;
-/// What was looked at could not be judged: the machine had no time for it.
+/// The disk could not be judged: the machine had no time for it.
 pub const CANNOT_TELL: u8 = 7;
 
 /// The exit code of `program` for `result`. An error is told on standard error. `own_code` gives

@@ -24,7 +24,7 @@ pub fn ignore_advice() {
 }
 
 /// Numbers of x86-64 that are in no group of `@system-service` of systemd 247, or are in
-/// `@resources` or `@privileged`: what a careful unit leaves out. Later systemds allow more.
+/// `@resources` or `@privileged`: a careful unit leaves them out. Later systemds allow more.
 /// (systemd.exec(5), `systemd-analyze syscall-filter`.)
 const NOT_FOR_SERVICES: [std::ops::RangeInclusive<u32>; 37] = [
     // chown, fchown, lchown; syslog, ptrace; setuid, setgid and their kin.

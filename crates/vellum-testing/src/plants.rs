@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{Numbers, Over, scratch};
 
-/// What is in a file that nothing may be written to.
+/// The bytes of a file that no program may write to.
 const UNTOUCHED: &[u8] = b"not for a program to write\n";
 /// So many files there are, and as many names that nothing may be made at.
 const FILES: u64 = 8;
@@ -113,7 +113,7 @@ impl Swapper<'_> {
             }
             self.spin();
         }
-        // What was swapped last is of no more use.
+        // The directories that were swapped last are of no more use.
         for path in self.made() {
             let _ = fs::remove_dir_all(path);
         }

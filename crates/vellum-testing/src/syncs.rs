@@ -52,7 +52,7 @@ fn listen_to_syncs() -> OwnedFd {
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     let (mode, flag) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
     // SAFETY: the kernel copies the filter, which outlives the call, and checks it. The descriptor
-    // that it returns is nobody's yet.
+    // that it returns has no other owner.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         let fd = libc::syscall(libc::SYS_seccomp, mode, flag, &raw const filter);

@@ -7,7 +7,7 @@
 use super::Surroundings;
 use crate::cause::Cause;
 
-/// What is looked for.
+/// A word, and the place in which it is searched.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Word {
     /// The name of a filesystem.

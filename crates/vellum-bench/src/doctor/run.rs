@@ -306,7 +306,7 @@ impl Ward<'_> {
         judged.collect()
     }
 
-    /// What was seen in the turns of the program `own`, and what others have seen of the disk.
+    /// The findings in the turns of the program `own`, and findings of other turns about the disk.
     fn of_disk(&self, own: usize, seen: &[Vec<Finding>]) -> Vec<Finding> {
         let mut causes = seen[own].clone();
         for (patient, others) in self.patients.iter().zip(seen) {

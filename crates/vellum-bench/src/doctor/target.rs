@@ -42,7 +42,7 @@ pub(super) struct Target {
     /// Where the next write goes.
     position: u64,
     payload: AlignedBuffer,
-    /// What may be read back: where, how long, and the number.
+    /// Writes that may be read back: place, length and number.
     unchecked: Vec<Noted>,
     checked_at: Instant,
     written: u64,
@@ -121,7 +121,7 @@ impl Target {
         if self.position + len <= self.file_bytes {
             return Ok(());
         }
-        // What is written over, or cut off, cannot be looked for afterwards.
+        // A write that is overwritten or cut off cannot be read back afterwards.
         let patience = self.checked_at.elapsed() / CHECKING_SHARE;
         self.check(patience).map_err(|what| self.lost(what))?;
         self.unchecked.clear();
@@ -175,7 +175,7 @@ impl Target {
     }
 
     /// Looks for writes that were not looked for yet: all of them, or as many as `patience` allows,
-    /// drawn at random. If one is not there, what is missing.
+    /// drawn at random. The error names a write that is not there.
     pub(super) fn check(&mut self, patience: Duration) -> Result<(), String> {
         let begun = Instant::now();
         fastrand::shuffle(&mut self.unchecked);

@@ -103,7 +103,7 @@ impl Judged {
     }
 }
 
-/// What stands for places in the lines to paste, quoted for a shell.
+/// The names of places in the lines to paste, quoted for a shell.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     dir: String,
@@ -229,7 +229,7 @@ fn slow_share(program: &Program, series: &Series) -> Option<f64> {
     series.share_beyond(limit.good_ms)
 }
 
-/// What the time comes to in which writes took longer than the first limit allows.
+/// The verdict on the share of time in which writes took longer than the first limit.
 fn of_time(share: f64, program: &Program, series: &Series) -> Verdict {
     let is_bad = |limit: &Limit| {
         series.share_beyond(limit.bad_ms).is_some_and(|share| share > SLOW_SHARE_BAD)

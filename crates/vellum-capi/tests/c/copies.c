@@ -60,7 +60,7 @@ static void check_lost(const struct copy *copy, const char *path)
     CHECK(status == VELLUM_CORRUPT);
 }
 
-/* Ends by a signal that nobody has a mapping for, or after a fault in each one's log. */
+/* Ends by a signal in no mapping of either copy, or after a fault in each one's log. */
 static void in_child(char **argv, int first, int guards, int is_raised)
 {
     pid_t child = fork();

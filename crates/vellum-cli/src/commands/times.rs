@@ -37,7 +37,7 @@ fn end_of_text(log: &Log, stamps: &Stamps, end: Lsn) -> vellum::Result<Lsn> {
     if end == Lsn::MAX {
         return Ok(end);
     }
-    // In front of it, where a file starts that nobody needs to open.
+    // In front of it, where a file starts that need not be opened.
     let last = segments.iter().rfind(|segment| segment.first_lsn < end);
     Ok(last.map_or(end, |last| match last.path.extension() {
         Some(extension) if extension == "log" => Lsn::new(last.first_lsn.get() + last.file_bytes),

@@ -97,7 +97,7 @@ fn a_check_waits_for_nothing_and_reads_nothing_without_end() {
             fs::rename(&away, lies.join(name)).unwrap();
         }
     }
-    // The witness is a file of somebody, too.
+    // The witness is a file of a user, too.
     let planted = other.path().join("witness");
     pipe(&planted);
     for witness in [planted.to_str().unwrap(), "/dev/zero"] {

@@ -44,7 +44,7 @@ pub(crate) fn causes(value: &Value) -> Vec<&str> {
     causes.iter().map(|cause| cause["cause"].as_str().unwrap()).collect()
 }
 
-/// What is wrong with `value`, by the schema alone: users have no second file beside it.
+/// Checks `value` by the schema alone: users have no second file beside it.
 pub(crate) fn against_schema(value: &Value) -> Result<(), String> {
     let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
     let url = "file:///doctor.schema.json";

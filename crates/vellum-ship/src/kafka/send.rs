@@ -148,7 +148,7 @@ impl Sender<'_> {
         if self.options.once {
             self.log.sync()?;
         } else if self.log.durable() < self.log.published() {
-            // Up to what is published: a writer that is stopped must not end the claim.
+            // Up to the published end: a writer that is stopped must not end the claim.
             self.log.commit(Lsn::new(self.log.published().get() - 1))?;
         }
         let target = self.log.durable();

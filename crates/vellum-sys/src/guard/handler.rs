@@ -22,8 +22,8 @@ use crate::last_errno;
 
 /// Bytes in a page; asked for before the handler is set.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
-/// What was there before, the newest first; none is the default action. Never freed: a handler may
-/// be reading it.
+/// The handlers of before, the newest first; none is the default action. Never freed: a handler
+/// may be reading it.
 static BEFORE: AtomicPtr<Before> = AtomicPtr::new(ptr::null_mut());
 
 /// The flags of this handler. The kernel reads those of stopped children for `SIGCHLD` alone: here
@@ -42,8 +42,9 @@ struct Before {
     next: *const Before,
 }
 
-/// What a signal was passed on to: the second half of its `siginfo_t`. The kernel clears it for
-/// each signal, so that nothing is left of a handler that did not return (`siglongjmp`).
+/// The handlers that a signal was passed on to: the second half of its `siginfo_t`. The kernel
+/// clears it for each signal, so that nothing is left of a handler that did not return
+/// (`siglongjmp`).
 type Passed = [*const Before; 8];
 const _: () = assert!(2 * size_of::<Passed>() == size_of::<libc::siginfo_t>());
 
@@ -110,7 +111,7 @@ fn remember(action: libc::sigaction) {
             Ok(_) => return,
             Err(newest) => next = newest,
         }
-        // SAFETY: made above, and in nobody else's sight until it is exchanged.
+        // SAFETY: made above, and no other thread can reach it until it is exchanged.
         unsafe { (*made).next = next };
     }
 }

@@ -1,7 +1,7 @@
 //! The files of a log: which there are, where a position is in them, opening them.
 //!
 //! This room, `format` and `segment` are below the wall. Their code knows no shared word and no
-//! lock between processes: it cannot name one. What it must know of a running log is an argument.
+//! lock between processes: it cannot name one. Facts about a running log are arguments.
 
 pub(crate) mod frames;
 pub(crate) mod names;

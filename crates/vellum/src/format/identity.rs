@@ -121,7 +121,7 @@ impl Identity {
         self.number += 1;
     }
 
-    /// Merges the oldest rewinds where there are more than the block has room for: what was lost
+    /// Merges the oldest rewinds where there are more than the block has room for. The lost range
     /// takes the place of one.
     fn merge_oldest(&mut self) {
         if self.rewinds.len() > REWINDS_MAX - usize::from(self.lost.is_some()) {

@@ -43,7 +43,7 @@ impl Target {
         self.cached.get().or_else(|| self.direct.get())
     }
 
-    /// `BADF` where what is written to is not that file any more.
+    /// `BADF` where the descriptor is not that file any more.
     pub(crate) fn check(&self) -> io::Result<()> {
         self.opened().map_or(Ok(()), KeptFile::check)
     }

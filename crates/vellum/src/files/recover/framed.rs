@@ -122,8 +122,8 @@ fn checkpoint(
     Ok(if at < cut.at { cut.checkpoint } else { record.checkpoint })
 }
 
-/// Where the commit record is that knows of most, in the newest segment that has any, and what it
-/// says; zeros where there is none. Of those alone whose segment begins and whose checkpoint lies
+/// The position and the content of the newest commit record, in the newest segment that has any;
+/// zeros where there is none. Of those alone whose segment begins and whose checkpoint lies
 /// before `limit`.
 fn newest_record(
     view: &Arc<impl View>,

@@ -4,8 +4,8 @@
 //! log ends behind its last whole frame (`recover::framed`), in the segments or in the stage, a
 //! text log behind its last byte that is not NUL (`recover::text`).
 //!
-//! [`find_end`] decides and changes nothing. What is to be changed is a plan (`recover::plan`). A
-//! reader leaves it alone. One listing of the directory serves both.
+//! [`find_end`] decides and changes nothing. The changes are a plan (`recover::plan`), which a
+//! reader leaves alone. One listing of the directory serves both.
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
 //! what was cut; the next opener does it again and comes to the same end.

@@ -33,7 +33,7 @@ fn a_block_comes_back_as_it_was_written_and_a_damaged_one_not_at_all() {
         identity.recovery = recovery;
         assert_eq!(Copy::parse(&identity.to_bytes()), Copy::Whole(identity.clone()));
     }
-    // What was lost takes the place of a rewind.
+    // A lost range takes the place of a rewind.
     (3..=20).for_each(|number| identity.rewind(Lsn::new(100 * number), 1));
     identity.lose(Lsn::new(300), Lsn::new(400));
     assert_eq!(Copy::parse(&identity.to_bytes()), Copy::Whole(identity.clone()));

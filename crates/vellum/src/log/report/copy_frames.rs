@@ -1,7 +1,7 @@
 //! Saving what is readable of a damaged framed log: every record stays at its position.
 //!
 //! So positions that records hold, those of named cursors and the checkpoint mean what they meant.
-//! What is lost gets pads, and the identity says between which positions that is.
+//! Lost ranges get pads, and the identity says between which positions they are.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ struct Saver {
     cut: Lsn,
     /// Frames that follow one another and are not copied yet.
     run: (Lsn, Lsn),
-    /// What was left out.
+    /// The ranges that were left out.
     lost: Vec<(Lsn, Lsn)>,
     /// The next whole frame behind a position, if there is one: as it was looked for last.
     ahead: Option<(Lsn, Option<Lsn>)>,
@@ -322,7 +322,7 @@ impl Saver {
             let piece = self.source.files().segment_end(at).min(end);
             let len = (piece.get() - at.get()).min(STEP);
             let mut bytes = window.fetch(at, len, piece)?.to_vec();
-            // A file may end in a pad, or in what follows a payload up to the next frame.
+            // A file may end in a pad, or in the padding behind a payload.
             bytes.resize(len as usize, 0);
             self.new.write(at, &bytes)?;
             at = Lsn::new(at.get() + len);
@@ -331,7 +331,7 @@ impl Saver {
         Ok(())
     }
 
-    /// Adds the named cursors, if they can be read. One that is in what was lost goes behind it.
+    /// Adds the named cursors, if they can be read. One in a lost range moves behind it.
     fn add_cursors(&mut self) -> Result<()> {
         let Ok(places) = cursors::file::places(self.source.files()) else { return Ok(()) };
         if places.iter().all(|place| place.entry.is_none()) {

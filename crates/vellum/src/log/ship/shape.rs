@@ -42,7 +42,7 @@ impl LogShape {
         Ok(LogShape { geometry, policy: policy::of(core), identity, stable_end })
     }
 
-    /// Of a log with another identity, for what can be read of one with this geometry.
+    /// Of a new log with `identity`, for the records that were saved of one with this geometry.
     pub(crate) fn of_saved(geometry: &Geometry, identity: Identity) -> LogShape {
         let geometry = Geometry { boot_id: [0; 16], has_commits: true, cut: 0, ..*geometry };
         LogShape { geometry, policy: Policy::default(), identity, stable_end: Lsn::MAX }

@@ -3,8 +3,8 @@
 //! A commit of a record behind a reservation waits until that is published. The thread that holds
 //! the reservation would wait for itself, so it gets an error.
 //!
-//! **If the process dies here**: these notes die with it. The slots in the control file say what it
-//! had reserved.
+//! **If the process dies here**: these notes die with it. The slots in the control file have its
+//! reservations.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};

@@ -72,7 +72,7 @@ fn a_checkpoint_survives_that_its_commit_record_is_truncated() {
             found
         };
         assert_eq!(after_cut(lsns[6]), (lsns[3], lsns[3]));
-        // What was cut off is marked no longer.
+        // A checkpoint in the part that was cut off is gone.
         assert_eq!(after_cut(lsns[2]), (lsns[2], lsns[2]));
         let next = log.append(&[5; 600]).unwrap();
         log.checkpoint().set(next).unwrap();

@@ -195,8 +195,8 @@ fn a_segment_that_is_missing_is_noticed_wherever_it_was() {
     }
 }
 
-/// What a log holds that was saved: where each record is, where recovery begins, where a cursor is,
-/// and between which positions records were left out.
+/// A repaired log keeps the position of each record, the checkpoint and a cursor, and says between
+/// which positions records were left out.
 #[test]
 fn repair_leaves_records_checkpoint_and_cursors_where_they_are() {
     for lost in [&[4][..], &[4, 5], &[9], &[]] {

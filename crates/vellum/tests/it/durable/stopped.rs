@@ -1,4 +1,4 @@
-//! A sync that succeeds while the filesystem stops: what it was for may be on no device.
+//! A sync that succeeds while the filesystem stops: the bytes may be on no device.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
