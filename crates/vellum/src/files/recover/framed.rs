@@ -141,6 +141,16 @@ fn newest_record(
     Ok(Default::default())
 }
 
+/// Where the log begins by its newest commit record that can be read; zero where there is none.
+pub(crate) fn begin_of_commits(view: &Arc<impl View>, firsts: &[Lsn]) -> Lsn {
+    let mut zeros = Zeros::default();
+    let record = firsts.iter().rev().find_map(|first| {
+        let end = zeros.after(&**view, *first);
+        last_record(view, *first, end, Lsn::MAX).ok().flatten()
+    });
+    record.map_or(Lsn::ZERO, |(_, record)| record.begin)
+}
+
 /// The last commit record in the segment at `first` that starts before `zeros` and whose checkpoint
 /// lies before `limit`. No other knows of more: they are put there in turn, and `durable` only
 /// grows.

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use crate::files::frames::{self, Scan};
 use crate::files::names::{CONTROL_NAME, CURSORS_NAME};
-use crate::files::recover::framed::behind_trimmed_batch;
+use crate::files::recover::framed::{begin_of_commits, behind_trimmed_batch};
 use crate::files::view::{Still, View};
 use crate::files::window::Window;
 use crate::format::commit_record::{CommitRecord, RECORD_LEN};
@@ -58,7 +58,7 @@ pub(crate) fn save(source: Arc<Still>, mut firsts: Vec<Lsn>, to: &Path) -> Resul
     Ok(saved.report)
 }
 
-/// Where the log begins, as far as the segments tell that can be read.
+/// Where the log begins, by the segments and commit records that can be read.
 fn begin(source: &Arc<Still>, firsts: &[Lsn]) -> Result<Option<Lsn>> {
     let mut begin = None;
     for first in firsts {
@@ -72,7 +72,8 @@ fn begin(source: &Arc<Still>, firsts: &[Lsn]) -> Result<Option<Lsn>> {
         }
         begin = begin.map(|begin| begin.max(noted.unwrap_or_default()));
     }
-    Ok(begin)
+    // A trim whose note in the header is damaged is in the commit records behind it.
+    Ok(begin.map(|begin: Lsn| begin.max(begin_of_commits(source, firsts))))
 }
 
 fn has_frame(source: &Arc<Still>, first: Lsn) -> bool {
