@@ -5,7 +5,7 @@
 //! holds the other end any more, the directory goes. No signal handler is needed, nor a thread,
 //! which a measurement would feel.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -91,8 +91,11 @@ pub fn keep() -> Result<Outcome> {
             continue;
         }
         match private_dir::remove(&dir, path) {
-            Ok(()) => break,
-            Err(_) => thread::sleep(ATTEMPT_PAUSE),
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                thread::sleep(ATTEMPT_PAUSE);
+            }
+            // Nothing is left, or the disk is gone: it cannot be unmounted while this is open.
+            _ => break,
         }
     }
     Ok(Outcome::Good)

@@ -326,15 +326,19 @@ pub fn free_range(fd: impl AsFd, offset: u64, len: u64) {
 }
 
 /// Which file this is, as long as somebody holds on to it.
-///
-/// It does not ask for the times of the file, as [`status`] does not.
 pub fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
+    let status = fs::fstat(fd)?;
+    Ok((status.st_dev, status.st_ino))
+}
+
+/// As [`identity`], without asking for the times of the file, as [`status`].
+pub fn identity_without_times(fd: impl AsFd) -> io::Result<(u64, u64)> {
     let wanted = fs::StatxFlags::INO;
     match fs::statx(&fd, "", fs::AtFlags::EMPTY_PATH, wanted) {
         Ok(found) if found.stx_mask & wanted.bits() != 0 => {
             Ok((fs::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
         }
-        _ => fs::fstat(&fd).map(|status| (status.st_dev, status.st_ino)),
+        _ => identity(fd),
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::io::{self, Errno};
 
-use crate::file::identity;
+use crate::file::identity_without_times as identity;
 
 /// The lowest number of a kept file, where the limit of the process allows it. A program gets the
 /// lowest free numbers, and rarely has so many files open.
@@ -38,8 +38,8 @@ impl KeptFile {
 
     /// [`BADF`](Errno::BADF) where the descriptor is not this file any more. One system call.
     pub fn check(&self) -> io::Result<()> {
-        let is_same = self.identity.is_none() || identity(self).ok() == self.identity;
-        if is_same { Ok(()) } else { Err(Errno::BADF) }
+        let Some(known) = self.identity else { return Ok(()) };
+        if identity(self)? == known { Ok(()) } else { Err(Errno::BADF) }
     }
 }
 

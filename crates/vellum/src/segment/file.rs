@@ -178,6 +178,11 @@ impl Segment {
         checked.or_os("write by the descriptor of", &self.path)
     }
 
+    /// Whether a descriptor is another file's, or none, by now.
+    pub(crate) fn is_another_file(&self) -> bool {
+        self.fd.check() == Err(Errno::BADF) || self.target.check() == Err(Errno::BADF)
+    }
+
     /// Bytes of address space this segment takes.
     pub(crate) fn mapped_len(&self) -> u64 {
         self.map.as_ref().map_or(0, |map| map.len() as u64)

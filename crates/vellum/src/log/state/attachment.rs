@@ -313,7 +313,7 @@ impl Attachment {
     pub(crate) fn has_descriptors(&self) -> bool {
         self.lock_file.is_open()
             && self.presence().as_ref().is_none_or(Marked::is_open)
-            && self.open_segments().list.iter().all(|segment| segment.check_open().is_ok())
+            && !self.open_segments().list.iter().any(|segment| segment.is_another_file())
     }
 
     pub(crate) fn lock_file(&self) -> &OwnedFd {
