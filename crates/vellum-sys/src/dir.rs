@@ -89,8 +89,12 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.kept().is_none() {
-            // Somebody else's by now.
+        // A filesystem that has stopped may not say which directory it is (XFS: EIO).
+        let found = self.fd.as_ref().map(identity);
+        if found.is_some_and(|found| {
+            found == Err(Errno::BADF) || found.is_ok_and(|it| it != self.identity)
+        }) {
+            // A file of the program by now.
             std::mem::forget(self.fd.take());
         }
     }
