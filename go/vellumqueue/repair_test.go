@@ -48,9 +48,9 @@ func wantLeft(t *testing.T, path string, without ...int) {
 
 // A repaired queue gives out what was not acknowledged, whichever record was damaged.
 func TestARepairedQueueHasWhatWasNotAcknowledged(t *testing.T) {
-	path, positions := worked(t)
+	path, _ := worked(t)
 	wantLeft(t, damage.Repaired(t, path))
-	path, positions = worked(t)
+	path, positions := worked(t)
 	wantLeft(t, damage.Repaired(t, path, positions[70]), 70)
 	path, positions = worked(t, PutAtOnce(), AckAtOnce())
 	wantLeft(t, damage.Repaired(t, path, positions[30], positions[33], positions[66]))
