@@ -134,7 +134,7 @@ fn figures_of_the_structure_only_sink() {
         ("names at the root", 45, figures::root_names(&library)),
         ("methods of Log", 44, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 22075, figures::code_lines()),
+        ("lines of code of the library", 22086, figures::code_lines()),
         ("pronouns as subjects in comments", 124, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {
