@@ -304,25 +304,6 @@ pub(crate) fn page_words() -> Figure {
     (pages.iter().map(|page| page.text.split_whitespace().count()).sum(), Vec::new())
 }
 
-/// Clauses with a pronoun as their subject where a noun would say more.
-pub(crate) fn pronoun_subjects() -> Figure {
-    let mut places = Vec::new();
-    for source in Source::all() {
-        for (line, number) in source.text.lines().zip(1..) {
-            let Some((_, comment)) = line.split_once("//") else { continue };
-            let words: Vec<&str> = comment.split_whitespace().collect();
-            let is_pronoun = |word: &&str| ["Who", "Whoever", "whoever"].contains(word);
-            places.extend(
-                words
-                    .iter()
-                    .filter(|word| is_pronoun(word))
-                    .map(|_| format!("{}:{number}", source.name)),
-            );
-        }
-    }
-    figure(places)
-}
-
 /// The lengths of all functions of all crates, longest first.
 pub(crate) fn function_lengths() -> Vec<(usize, String)> {
     struct Functions<'a>(Vec<(usize, String)>, &'a str);

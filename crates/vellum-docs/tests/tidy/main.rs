@@ -4,6 +4,7 @@
 //!
 //! A rule that is broken is reported with file and line. Each was seen to fail.
 
+mod comments;
 mod figures;
 mod files;
 mod modules;
@@ -135,13 +136,13 @@ fn figures_of_the_structure_only_sink() {
         ("methods of Log", 44, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
         ("lines of code of the library", 22086, figures::code_lines()),
-        ("pronouns as subjects in comments", 124, figures::pronoun_subjects()),
     ];
     for name in figures::crates() {
         let most = CIRCLES.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);
         let what = format!("modules of {name} that import each other in a circle");
         all.push((what.leak(), most, figures::import_circles(&name)));
     }
+    all.extend(comments::figures());
     report("figures of the structure", &figures::table(&all));
 }
 
