@@ -1,6 +1,6 @@
-//! Rules of the house that no compiler checks: which room uses which, where `unsafe` stands, who
-//! opens files, how long lines are, that files named in comments and pages exist, and which words
-//! are not used any more.
+//! Rules of the house that no compiler checks: which room uses which, where `unsafe` is, the
+//! functions that open files, how long lines are, that files named in comments and pages exist, and
+//! which words are not used any more.
 //!
 //! A rule that is broken is reported with file and line. Each was seen to fail.
 
@@ -11,6 +11,7 @@ mod modules;
 mod openers;
 mod options;
 mod pages;
+mod raises;
 
 use std::collections::BTreeMap;
 
