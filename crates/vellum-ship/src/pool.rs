@@ -1,7 +1,7 @@
 //! A fixed number of equal buffers, used again and again.
 //!
-//! Buffers that are allocated and freed by many threads leave holes, and what is free in one
-//! thread's arena is of no use to another: the C library kept five times of what was in use. Here
+//! Buffers that are allocated and freed by many threads leave holes, and free memory in one
+//! thread's arena is of no use to another: the C library kept five times the memory in use. Here
 //! the number of buffers is the bound.
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ impl Pool {
         Pool { home: Arc::new(Home { size, free, places }) }
     }
 
-    /// A buffer, as soon as one is free. Who waits holds none.
+    /// A buffer, as soon as one is free. A caller that waits holds none.
     pub async fn take(&self) -> Buffer {
         let place = self.home.places.acquire().await.expect("it is never closed");
         place.forget();
@@ -72,8 +72,8 @@ impl Home {
     }
 }
 
-/// A buffer, which goes back when it is dropped: as an owner of `Bytes`, with their last clone.
-/// What it held before is still in it.
+/// A buffer, which goes back when it is dropped: as an owner of `Bytes`, with their last clone. The
+/// old bytes are still in it.
 #[derive(Debug)]
 pub struct Buffer {
     bytes: Vec<u8>,

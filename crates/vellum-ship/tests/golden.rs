@@ -1,5 +1,5 @@
-//! Objects of every kind as files: what older versions have stored must stay readable, and what is
-//! stored today must be the same bytes. `golden/*.object` are never changed.
+//! Objects of every kind as files: objects of older versions must stay readable, and objects of
+//! today must have the same bytes. `golden/*.object` are never changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -124,7 +124,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Seen, BadObject> {
     Ok(Seen { header, raw: raw.to_vec(), marks, identity: None })
 }
 
-/// For a kind that is new. What is there is never written again.
+/// For a kind that is new. A file that exists is never written again.
 #[test]
 #[ignore = "it writes what is missing"]
 fn write_what_is_missing() {
@@ -199,7 +199,7 @@ fn an_object_that_is_longer_or_shorter_is_refused() {
     }
 }
 
-/// Whoever made it has also made the checksums.
+/// The maker of such a mark also makes its checksums.
 #[test]
 fn marks_that_do_not_follow_from_the_bytes_are_refused() {
     let built = merged(hash(b"what came before"), Some(hash(b"another")));

@@ -24,7 +24,7 @@ const COMMIT: u64 = 6;
 const CUTS: u64 = 3;
 /// The exit status of the harness where the machine lacks something.
 const MACHINE_CANNOT: i32 = 77;
-/// What stands for the disk in the commands of the harness.
+/// The placeholder of the disk in the commands of the harness.
 const DISK: &str = "{dir}";
 
 fn main() -> ExitCode {
@@ -83,7 +83,7 @@ impl Places {
         Places { log, store: store.into(), is_cut }
     }
 
-    /// What the store was when the workload ended.
+    /// The content of the store when the workload ended.
     fn last_store(&self) -> PathBuf {
         self.store.with_extension("last")
     }
@@ -131,7 +131,7 @@ fn record(name: &str, number: u64) -> String {
     format!("{name} {number} {}\n", "x".repeat((number * 37 % 301) as usize))
 }
 
-/// The numbers of the workload and what was appended afterwards, without marker lines.
+/// The numbers of the workload and the records that were appended afterwards, without marker lines.
 fn records(log: &Log) -> Vec<String> {
     let mut reader = log.reader(log.begin()).unwrap();
     reader.skip_damage(true);
@@ -153,8 +153,8 @@ fn say(line: &str) {
     stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Appends beside a shipper, and says what is durable here; every other time also in the store.
-/// What is not committed yet must not be shipped.
+/// Appends beside a shipper, and reports the durable end here; every other time also in the store.
+/// Records that are not committed must not be shipped.
 fn work(kind: &str, places: &Places) {
     let log = options(kind).open(&places.log).unwrap();
     let mut shipper = places.ship();
@@ -251,7 +251,7 @@ fn go_on_or_refuse(kind: &str, places: &Places) -> Result<(), String> {
         ["something else", "another copy", "does not own"].map(|why| said.contains(why));
     match is_refused.contains(&true) {
         false => Err(format!("it was not refused, but: {said}")),
-        // Nothing of what was acknowledged went.
+        // No acknowledged record is missing.
         true if restored == all.collect::<Vec<_>>() => Ok(()),
         true => Err(format!("refused, and restored {restored:?}")),
     }

@@ -1,4 +1,4 @@
-//! What others see of a shipper: its state, in the log that it ships.
+//! The public state of a shipper, in the log that it ships.
 
 use std::fs;
 use std::path::{Path, PathBuf};

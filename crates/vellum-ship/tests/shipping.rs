@@ -161,7 +161,7 @@ fn what_is_stored_again_in_a_merged_object_does_not_count_as_shipped_again() {
     assert_eq!(shipped.counters.log_bytes, shipped.shipped.get() - log.begin().get());
 }
 
-/// `VELLUM_SHIP_KILLS` says how often; the moments are spread by what the shipper has stored.
+/// `VELLUM_SHIP_KILLS` says how often; the moments are spread by the shipper's stored position.
 #[test]
 fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let place = Place::new();

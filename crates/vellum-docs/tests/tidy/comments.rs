@@ -19,7 +19,7 @@ const CLAUSES: [(&str, usize); 19] = [
     ("vellum-parallel", 3),
     ("vellum-peers", 6),
     ("vellum-python", 8),
-    ("vellum-ship", 15),
+    ("vellum-ship", 1),
     ("vellum-skip", 15),
     ("vellum-sys", 6),
     ("vellum-testing", 7),

@@ -1,5 +1,5 @@
-//! `vellum-ship bench`: what shipping costs those who commit, and what a commit costs that must be
-//! in the store.
+//! `vellum-ship bench`: the cost of shipping for commits, and the cost of a commit that waits for
+//! the store.
 //!
 //! Two questions, each with a log and a store of its own in a directory that is removed:
 //!
@@ -27,7 +27,7 @@ use vellum_command::values::short_span;
 
 use crate::output;
 
-/// What does shipping cost those who commit, and what does a commit cost that must be in the store?
+/// The cost of shipping for commits, and the cost of a commit that waits for the store.
 ///
 /// The store is a directory. --latency says how long each of its requests takes at least. Rounds
 /// without and with a shipper take turns; the first is not counted. After each, the log is restored
@@ -174,7 +174,7 @@ fn spread(figures: Vec<f64>) -> String {
 /// A log and a store for one round.
 struct Place {
     dir: PathBuf,
-    /// What each thread was told is committed.
+    /// The committed records of each thread: number and end.
     acknowledged: Mutex<HashMap<u64, u64>>,
 }
 
@@ -307,7 +307,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What is left would be in the way of nobody.
+        // Leftover files do no harm.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }

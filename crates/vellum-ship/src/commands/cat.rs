@@ -31,7 +31,7 @@ const WAITS_TO_PLAN: u32 = 30;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  vellum cat s3://bucket/app | grep error")]
 pub(super) struct CatArgs {
-    /// A log, or what the URLs of many logs begin with
+    /// A log, or the common beginning of the URLs of many logs
     url: String,
     /// Start with the first record at this position or beyond it
     #[arg(long, value_name = "LSN", default_value_t = 0, hide_default_value = true)]
@@ -95,8 +95,8 @@ async fn cat_one(args: &CatArgs, url: &str) -> Result<Outcome> {
     Ok(if is_whole { Outcome::Good } else { Outcome::Damaged })
 }
 
-/// What is wanted of the log. A record may begin in the piece before `from`, so all of it is
-/// decoded.
+/// The range of the log that the options ask for. A record may begin in the piece before `from`, so
+/// all of it is decoded.
 async fn wanted(plan: &Plan, args: &CatArgs, remote: &Remote) -> Result<Extent> {
     let until = args.to.map_or(Until::End, |to| Until::Position(to.min(plan.end.lsn)));
     let extent = Extent::of(plan, until, remote.store().as_ref()).await?;
@@ -260,7 +260,7 @@ struct Merging<'a> {
     name: &'a str,
     layout: Layout,
     parts: Parts<'a>,
-    /// What comes when `records` has no more.
+    /// The part that follows once `records` is empty.
     part: Option<Part>,
     records: Records,
     /// The next record, and its time, in nanoseconds since 1970: never before the one before it.

@@ -32,7 +32,7 @@ pub(super) async fn run(args: LsArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The URL of a log below another URL, with what is no letter of a URL as `%41`.
+/// The URL of a log below another URL, with other characters than letters of a URL as `%41`.
 pub(super) fn url_below(url: &str, name: &str) -> String {
     let mut below = match Url::parse(url) {
         Ok(below) if !name.is_empty() => below,

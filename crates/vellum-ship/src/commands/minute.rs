@@ -1,8 +1,8 @@
-//! What a shipper says each minute where no terminal shows its progress.
+//! The report of a shipper each minute, where no terminal shows its progress.
 
 use crate::output;
 
-/// What was said last: nobody wants to hear it twice.
+/// The last report, which is not repeated.
 #[derive(Debug, Default)]
 pub(super) struct Minute {
     done_bytes: u64,

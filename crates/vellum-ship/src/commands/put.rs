@@ -1,5 +1,5 @@
-//! `vellum-ship put`: what a store takes of objects of one size, with nothing else around it. The
-//! limit that shipping is compared with.
+//! `vellum-ship put`: the throughput of a store for objects of one size, with nothing else around
+//! it. Shipping is compared with this limit.
 
 use std::time::Instant;
 

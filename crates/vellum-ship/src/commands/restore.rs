@@ -1,4 +1,4 @@
-//! `vellum restore`: a log from what was shipped.
+//! `vellum restore`: makes a log from its shipped objects.
 
 use serde::Serialize;
 use vellum_command::outcome::{Outcome, Result};
@@ -29,7 +29,7 @@ pub(super) async fn run(args: RestoreArgs) -> Result<Outcome> {
     Ok(if is_good { Outcome::Good } else { Outcome::Damaged })
 }
 
-/// What is wanted of the log.
+/// The end of the log that the options ask for.
 fn until(end: Option<End>) -> Until {
     match end {
         None => Until::End,

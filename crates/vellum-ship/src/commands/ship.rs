@@ -1,4 +1,4 @@
-//! `vellum-ship ship`: what is durable here goes to a store.
+//! `vellum-ship ship`: ships the durable part of a log to a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ async fn to_kafka(_: ShipArgs) -> Result<Outcome> {
     Err(BadValue(how.into()).into())
 }
 
-/// What is kept, as the store's part calls it.
+/// The retained range, in the type of `decide`.
 fn kept(retained: Retained) -> Retain {
     match retained {
         Retained::Age(age) => Retain::Age(age),
@@ -142,7 +142,7 @@ fn kept(retained: Retained) -> Retain {
     }
 }
 
-/// An estimate from what is there; the store is only asked what is old.
+/// An estimate from the local log; the store is queried for old generations only.
 async fn dry_run(log: &Log, args: &ShipArgs) -> Result<Outcome> {
     let unshipped = unshipped(log)?;
     let month = 30.0 * 86400.0 / args.interval.as_secs_f64().max(0.001);
@@ -163,8 +163,8 @@ async fn dry_run(log: &Log, args: &ShipArgs) -> Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// How much of the log is not shipped, and in how many objects it goes. What is not durable yet is
-/// made so first.
+/// How much of the log is not shipped, and in how many objects it goes. Commits the rest of the log
+/// first.
 fn unshipped(log: &Log) -> Result<String> {
     let stat = log.stat()?;
     let bytes = match stat.ship.shipped {

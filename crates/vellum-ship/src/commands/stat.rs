@@ -1,4 +1,4 @@
-//! `vellum stat URL`: what is stored of a log.
+//! `vellum stat URL`: the stored part of a log.
 
 use clap::Args;
 use serde_json::json;

@@ -32,7 +32,7 @@ pub(super) struct VerifyArgs {
     json: bool,
 }
 
-/// What was found.
+/// The result of the check.
 #[derive(Default)]
 struct Found {
     objects: u64,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What is kept of a log besides the generation that is shipped to.
+/// The range of a log that is kept besides the current generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retain {
     /// Generations that have ended so long ago at most.
@@ -14,7 +14,7 @@ pub enum Retain {
 /// An ended generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The time in its seal, in nanoseconds since 1970: by the clock of who made it.
+    /// The time in its seal, in nanoseconds since 1970: by the clock of the shipper that made it.
     pub told: u64,
     /// When the store says that the seal was made.
     pub stored: u64,

@@ -5,7 +5,7 @@ use super::rules::{Broken, breaks};
 use super::{Answer, Ask, Point, Saved};
 use crate::object::{Hash, Header, Key, Kind, Link};
 
-/// What is stored durably before the first seal is created, so that a restart knows its own.
+/// Stored durably before the first seal is created, so that a restart knows its own seals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Intent {
     /// A number that was never used.
@@ -20,8 +20,8 @@ pub struct Intent {
 
 impl Intent {
     /// Takes over from the owner of a generation, up to whose position `end` the claimant's log was
-    /// compared with what is stored. What lands behind that is cut off, and a later generation is
-    /// left alone: this log may not have what they hold.
+    /// compared with the store. Chunks that arrive behind that are cut off, and a later generation
+    /// is left alone: this log may not have the records of either.
     pub fn take_over(nonce: u128, generation: u32, end: u64) -> Intent {
         let fork = (!breaks(Broken::ForkAnywhere)).then_some(end);
         let only = (!breaks(Broken::TakeAnyGeneration)).then_some(generation);
@@ -53,8 +53,8 @@ pub enum Claimed {
     },
     /// Another one has it.
     Lost,
-    /// The generation does not end where the claimant may go on. It still owns it, and looks first
-    /// at what is there.
+    /// The generation does not end where the claimant may continue. The claimant still owns it, and
+    /// first reads its chunks.
     Moved,
     /// The objects do not make sense.
     Failed(Trouble),
@@ -123,7 +123,7 @@ impl Claim {
                 }
             }
             (Stage::Look(_), Answer::Saw(Some(seen))) if seen.kind == Kind::Seal => self.lose(),
-            // A chunk was faster, or what was there is gone.
+            // A chunk was faster, or the chunk that was there is gone.
             (Stage::Look(_), Answer::Saw(_)) => self.read_again(),
             (Stage::Check(seal), Answer::Saw(None)) => self.win(seal),
             // The seal stands in the past of a generation that ended elsewhere.

@@ -1,4 +1,4 @@
-//! What may be deleted in a closed generation.
+//! The objects of a closed generation that may be deleted.
 //!
 //! The closed marker is created first, by the owner of a later generation. Without it nothing is
 //! deleted: a generation whose state is not known is open.
@@ -14,18 +14,18 @@ use crate::object::Key;
 pub enum Keep {
     /// Everything from the newest start of a merged object on that lies at or before this position.
     From(u64),
-    /// Nothing: all of it is older than what is retained.
+    /// Nothing is kept: everything is older than the retained range.
     Nothing,
 }
 
-/// The objects of a closed generation that are not needed to read what is kept. `end` is what the
-/// closed marker says; `names` are all names of the generation, in any order. Deleting them in any
-/// order, partly, or twice leaves a log that can be read. In the order in which they are returned,
-/// the newest first, a log that is deleted wholly ends at once: who reads it meanwhile begins with
-/// the next generation, and not amid a file or a record of this one.
+/// The objects of a closed generation that are not needed to read the kept range. `end` is the end
+/// in the closed marker; `names` are all names of the generation, in any order. Deleting them in
+/// any order, partly, or twice leaves a log that can be read. In the order in which they are
+/// returned, the newest first, a log that is deleted wholly ends at once: a concurrent reader
+/// begins with the next generation, and not amid a file or a record of this one.
 ///
 /// Never among them: the seal, the marker, and a chunk that no merged object covers behind the
-/// begin of what is kept.
+/// begin of the kept range.
 pub fn deletable(generation: u32, end: Point, names: &[Key], keep: Keep) -> Vec<Key> {
     let own = || names.iter().filter(|key| key.generation() == generation);
     let merged = || own().filter_map(range_of_merged);

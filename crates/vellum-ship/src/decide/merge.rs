@@ -1,7 +1,7 @@
 //! Which chunks become one merged object.
 //!
 //! Where merged objects begin and end follows from the chain alone. So two of one generation are
-//! the same or have no position in common, whoever made them, and however often. Otherwise the
+//! the same or have no position in common, even if different shippers made them. Otherwise the
 //! chunks that one of them covers could be deleted, and a reader of the other one would miss them.
 
 use std::collections::{HashMap, VecDeque};

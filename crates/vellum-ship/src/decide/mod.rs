@@ -1,8 +1,8 @@
-//! What is to be done next, without input, output, clock or threads.
+//! Decides on the next step, without input, output, clock or threads.
 //!
-//! Each part is a state machine. It gives an [`Ask`], somebody does it, and returns the [`Answer`].
-//! A request whose reply is lost is asked again by whoever does it: the first may have taken
-//! effect, so a create may find its own object. Nothing here decides by time.
+//! Each part is a state machine. It gives an [`Ask`]; the driver carries it out and returns the
+//! [`Answer`]. The driver repeats a request whose reply is lost: the first may have taken effect,
+//! so a create may find its own object. Nothing here decides by time.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -88,7 +88,7 @@ pub enum Answer {
     Marks(Option<(Header, Vec<Mark>)>),
     /// Whether it was created; if not, an object with this name exists.
     Created(bool),
-    /// What the local log has there; nothing if a part of it is gone.
+    /// The link of the local log at this range; nothing if a part of it is gone.
     Local(Option<Link>),
     /// It is durable.
     Saved,

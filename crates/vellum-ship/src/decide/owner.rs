@@ -1,4 +1,4 @@
-//! Shipping: chunks in flight, adopting what is there, and what is acknowledged.
+//! Shipping: chunks in flight, adopting chunks that exist, and the acknowledged end.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use crate::object::{Hash, Header, Key, Kind, Link};
 /// A chunk that was about to be created, stored before its create was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flight {
-    /// What it adds to the chain.
+    /// Its link of the chain.
     pub link: Link,
 }
 
-/// What a shipper must know after a crash.
+/// The state that a shipper needs after a crash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Saved {
     /// The generation that it owns.
     pub generation: u32,
     /// Its number.
     pub nonce: u128,
-    /// The end of what was acknowledged.
+    /// The end of the acknowledged part.
     pub point: Point,
-    /// What may be in flight behind that.
+    /// Chunks that may be in flight behind that.
     pub flights: Vec<Flight>,
 }
 
@@ -73,7 +73,7 @@ enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Slot {
     at: Point,
-    /// What is put there; absent while a restart looks at what is there.
+    /// The header of its own chunk; absent while a restart reads the chunk that exists there.
     own: Option<Header>,
     stage: Stage,
     is_asked: bool,
@@ -149,7 +149,7 @@ impl Owner {
         self.generation
     }
 
-    /// The end of what is acknowledged: what lies before it is in the store for good.
+    /// The acknowledged end: everything before it is in the store for good.
     pub fn shipped(&self) -> Point {
         self.shipped
     }
@@ -244,7 +244,7 @@ impl Owner {
         Some(Job { at: slot.at, ask: slot.ask(generation)? })
     }
 
-    /// Only the first slot is judged: what comes later may not be on the chain.
+    /// Only the first slot is judged: the later slots may not be on the chain.
     fn judge_first(&mut self) {
         let all = breaks(Broken::JudgeOutOfOrder);
         for slot in self.slots.iter_mut().take(if all { usize::MAX } else { 1 }) {

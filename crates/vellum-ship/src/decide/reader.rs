@@ -27,7 +27,7 @@ impl Piece {
     }
 }
 
-/// What a log consists of.
+/// The parts of a stored log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     /// Chunks, gaps and merged objects without a hole, from the oldest to the newest.

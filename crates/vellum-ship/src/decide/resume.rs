@@ -1,8 +1,9 @@
 //! Where a shipper that was restarted goes on.
 //!
-//! The stored position may be older than what was merged, if its file came from a backup. Then the
-//! chunks behind it may be gone, and the next one must not be created again. A merged object is
-//! proof of what was acknowledged; a chunk is not, because it may never have been on the chain.
+//! The stored position may be older than the merged objects, if its file came from a backup. Then
+//! the chunks behind it may be gone, and the next one must not be created again. A merged object
+//! proves that its range was acknowledged; a chunk does not, because it may never have been on the
+//! chain.
 
 use super::owner::{Saved, Stop};
 use super::rules::{Broken, breaks};
@@ -39,7 +40,7 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// Begins at what was stored.
+    /// Begins at the stored state.
     pub fn new(saved: Saved) -> Resume {
         let stage = if breaks(Broken::NoResync) { Stage::Done(None) } else { Stage::List };
         Resume { saved, stage, later: Vec::new() }

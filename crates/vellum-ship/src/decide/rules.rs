@@ -32,9 +32,9 @@ pub(crate) enum Broken {
     JudgeOutOfOrder,
     /// A restart does not look for merged objects.
     NoResync,
-    /// What is retained begins anywhere.
+    /// The retained range begins anywhere.
     RetainAnywhere,
-    /// What is in flight is not recorded before it is sent.
+    /// Chunks are not recorded before they are sent.
     NoJournal,
     /// What cannot be compared is taken for one's own.
     AdoptUnseen,

@@ -29,13 +29,13 @@ pub enum ShipError {
     /// The object that says which log it is has gone.
     #[error("the store does not have the object `log` any more: its content was deleted")]
     Gone,
-    /// What is in the store does not lead to its newest generation.
+    /// The objects in the store do not lead to its newest generation.
     #[error("the store has generations that its older objects do not lead to: nothing is deleted")]
     Unclear,
     /// Another claimant was faster.
     #[error("another shipper has taken the log over")]
     Lost,
-    /// The local state cannot be used: what is wrong with it.
+    /// The local state cannot be used: its fault.
     #[error(
         "the file `ship` of the log is not what a shipper has stored ({0}): restore it, or remove \
          it and use --take-over"
@@ -49,7 +49,7 @@ pub enum ShipError {
     Object {
         /// Its name.
         key: String,
-        /// What is wrong with it.
+        /// Its fault.
         fault: BadObject,
     },
     /// The store cannot be used.

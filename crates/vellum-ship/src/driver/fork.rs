@@ -12,8 +12,8 @@ use crate::decide::{Answer, Ask, Piece, Plan};
 use crate::object::{Hash, Kind, Mark, hash};
 use crate::read::fetch_all;
 
-/// The end of what the local log and the store have in common, as far as the local log can tell:
-/// what it has removed counts as common. Chunks that end before `trusted` are not compared.
+/// The end that the local log and the store have in common, as far as the local log can tell:
+/// ranges that it has removed count as common. Chunks that end before `trusted` are not compared.
 /// Costs a read of the local log from there on.
 pub(super) async fn find(requests: &Requests, plan: &Plan, trusted: u64) -> Result<u64, ShipError> {
     let begin = requests.shipper.begin().get();
@@ -34,8 +34,8 @@ pub(super) async fn find(requests: &Requests, plan: &Plan, trusted: u64) -> Resu
     Ok(plan.end.lsn)
 }
 
-/// Whether the local log has other bytes in what is left of a piece here. Its hash covers what is
-/// gone too, so the object is fetched.
+/// Whether the local log has other bytes in the rest of a piece here. The hash covers the removed
+/// part too, so the object is fetched.
 async fn rest_differs(requests: &Requests, piece: Piece, begin: u64) -> Result<bool, ShipError> {
     let (shipper, until) = (Arc::clone(&requests.shipper), piece.until);
     let local = blocking(move || local::link(&shipper, begin, until)).await?;

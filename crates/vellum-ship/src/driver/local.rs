@@ -13,7 +13,7 @@ const READ_BYTES: u64 = 1 << 20;
 /// Enough to see whether a file is there.
 const LOOK_BYTES: usize = 64;
 
-/// What comes next in the local log.
+/// The next part of the local log.
 pub(super) enum Cut {
     /// These bytes, behind room for a header.
     Chunk(Link, Buffer),
@@ -54,13 +54,13 @@ fn mark(from: u64, piece: &vellum::ship::Piece) -> Option<FileMark> {
     (segment.start.get() == from).then_some(mark)
 }
 
-/// What the local log has at exactly these positions: their bytes, or a gap, if all of them are
+/// The link of the local log at exactly these positions: their bytes, or a gap, if all of them are
 /// lost. Nothing if a part is gone, or is cut elsewhere.
 pub(super) fn link(shipper: &Shipper, start: u64, end: u64) -> Result<Option<Link>, ShipError> {
     bytes(shipper, start, end, &mut Vec::new())
 }
 
-/// As [`link`]; the bytes are put behind what is in `out`.
+/// As [`link`]; the bytes are appended to `out`.
 pub(super) fn bytes(
     shipper: &Shipper,
     start: u64,

@@ -161,7 +161,7 @@ impl Requests {
         let mut counters = ShipCounters::new();
         counters.puts = 1;
         counters.sent_bytes = bytes.len() as u64;
-        // What is merged was shipped before.
+        // Merged bytes were shipped before.
         counters.log_bytes = if header.kind == Kind::Merged { 0 } else { header.raw_bytes };
         self.shipper.add_counters(counters);
         Ok(outcome == PutOutcome::Created)
@@ -181,8 +181,8 @@ impl Requests {
         Ok(self.shipper.set_status(status, None)?)
     }
 
-    /// Repeats a request until it succeeds or fails for good. What fails can be seen by everybody
-    /// who has the log open.
+    /// Repeats a request until it succeeds or fails for good. Every process that has the log open
+    /// can see the failure.
     pub(super) async fn patiently<T, F>(
         &self,
         mut request: impl FnMut() -> F,

@@ -13,7 +13,7 @@ use crate::decide::{Claim, Claimed, Intent, Saved};
 pub(super) enum Rotate {
     /// Chunks are shipped.
     Not,
-    /// What is in flight comes to its end first.
+    /// Chunks in flight end first.
     Draining,
     /// The seal is made.
     Rotating,

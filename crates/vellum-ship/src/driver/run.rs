@@ -55,7 +55,7 @@ pub struct Shipping {
     is_storing: bool,
     /// Something else than the position is to be stored.
     is_changed: bool,
-    /// Who waits until what is now known is stored.
+    /// Callers that wait until the current state is stored.
     saves: Vec<Point>,
     waiter: Option<JoinHandle<()>>,
     upkeep: Upkeep,
@@ -69,13 +69,13 @@ pub struct Shipping {
 enum Next {
     Nothing,
     Cutting,
-    /// What was read from this position on waits for a place.
+    /// The cut from this position on waits for a place.
     Ready(u64, Cut),
-    /// It cannot be read. What comes before it is shipped all the same.
+    /// It cannot be read. Everything before it is shipped all the same.
     Failed(ShipError),
 }
 
-/// What has come to its end.
+/// A finished task.
 #[allow(clippy::large_enum_variant, reason = "there are few of them at a time")]
 enum Done {
     Cut(u64, Result<Cut, ShipError>),
@@ -136,7 +136,7 @@ impl Shipping {
         self.keep = keep;
     }
 
-    /// Ships until `stop` is ready and what is in flight has landed; with
+    /// Ships until `stop` is ready and all chunks in flight have landed; with
     /// [`once`](ShipOptions::once) until everything is shipped that was durable at the beginning:
     /// in a log that is not staged, every record whose append had returned.
     ///
@@ -171,7 +171,7 @@ impl Shipping {
         let mut stop = std::pin::pin!(stop.fuse());
         let mut is_stopping = false;
         let mut flight = FuturesUnordered::<Work>::new();
-        // What may be left at any moment. Deleting may take long.
+        // Work that may be dropped at any moment. Deleting may take long.
         let mut keeping = FuturesUnordered::<Work>::new();
         if self.options.once {
             let requests = Arc::clone(&self.requests);
@@ -321,7 +321,7 @@ impl Shipping {
         match done {
             Done::Cut(start, Ok(cut)) => {
                 if let Cut::Chunk(link, _) = &cut {
-                    // What was read is durable.
+                    // Bytes that were read are durable.
                     self.set_durable(self.durable.max(link.end));
                 }
                 self.next = Next::Ready(start, cut);
@@ -403,8 +403,8 @@ impl Shipping {
         if is_behind && self.requests.shipper.wanted().get() > from {
             return tokio::time::sleep(rest).await;
         }
-        // It cannot be stopped, so there is one at a time: what it waits for is never far from what
-        // is to be waited for now.
+        // It cannot be stopped, so there is one at a time: its position is never far from the
+        // position to wait for now.
         let waiter = self.waiter.get_or_insert_with(|| {
             let requests = Arc::clone(&self.requests);
             let wait = move || requests.shipper.wait(Lsn::new(from), rest.min(LOOK));

@@ -16,14 +16,14 @@ use crate::object::{Identity, LOG};
 use crate::read::Remote;
 use crate::store::{self, Store};
 
-/// What a user chooses.
+/// The choices of a user.
 #[derive(Clone, Debug)]
 pub struct ShipOptions {
     /// The store, without credentials.
     pub url: String,
     /// Ship what is durable now, and end.
     pub once: bool,
-    /// How often a chunk is made of what is new.
+    /// How often a chunk is made of new records.
     pub interval: Duration,
     /// How soon after another one a chunk is made if somebody waits for it.
     pub min_interval: Duration,
@@ -78,7 +78,7 @@ impl Starting {
         }
         let state = match state.url == self.options.url || self.has_log().await? {
             true => State { url: self.options.url.clone(), ..state },
-            // What was done at the other URL is of no use here.
+            // The state of the other URL is of no use here.
             false => self.new_state(),
         };
         let outcome = self.begin_with(state).await;
@@ -121,8 +121,8 @@ impl Starting {
 
     async fn saved(&self, state: &mut State) -> Result<Saved, ShipError> {
         let remote = self.identify(state).await?;
-        // A claim that did not end is finished first: its seal may be there. What it found out of
-        // the local log may be over by now, so the epoch is looked at all the same.
+        // A claim that did not end is finished first: its seal may be there. Its knowledge of the
+        // local log may be outdated, so the epoch is checked all the same.
         let saved = match (state.intent(), state.saved()) {
             (Some(intent), _) => self.claim(state, &remote, intent).await?,
             (None, None) => return self.first(state, &remote).await,

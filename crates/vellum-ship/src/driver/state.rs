@@ -1,4 +1,4 @@
-//! The file `ship` in the log's directory: what a shipper must know after a crash.
+//! The file `ship` in the log's directory: the state that a shipper needs after a crash.
 //!
 //! It is replaced as a whole and durably. It holds no credentials.
 
@@ -18,7 +18,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Seconds.
 const HOUR: u64 = 3600;
 
-/// What is stored. Hashes and the nonces are hexadecimal.
+/// The stored state. Hashes and the nonces are hexadecimal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) version: u32,
@@ -35,7 +35,7 @@ pub(super) struct State {
     pub(super) upkeep: Option<Upkeep>,
 }
 
-/// What is known of the generation that is owned besides.
+/// Further knowledge of the generation that is owned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Upkeep {
     generation: u32,
@@ -87,7 +87,7 @@ pub(super) struct StoredIntent {
 }
 
 impl State {
-    /// What is stored; nothing if the log was never shipped.
+    /// The stored state; nothing if the log was never shipped.
     pub(super) async fn load(shipper: &Arc<Shipper>) -> Result<Option<State>, ShipError> {
         let shipper = Arc::clone(shipper);
         let Some(text) = blocking(move || Ok(shipper.load()?)).await? else { return Ok(None) };
@@ -105,7 +105,7 @@ impl State {
         blocking(move || Ok(shipper.save(&text)?)).await
     }
 
-    /// What the file holds.
+    /// The content of the file.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("numbers and text")
     }

@@ -17,7 +17,7 @@ use crate::store::{Meta, Store};
 /// Requests in flight.
 const JOBS: usize = 8;
 
-/// What was deleted.
+/// The deleted generations and objects.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trimmed {
     /// Objects.
@@ -28,12 +28,12 @@ pub struct Trimmed {
 
 /// Deletes the generations that ended longer than `retain` ago, by the times in their seals and the
 /// clock of this machine. The generation that is shipped to is never touched, nor is an old one if
-/// no log could begin where the next one does. What is left can be restored at any moment in
+/// no log could begin where the next one does. The remaining log can be restored at any moment in
 /// between, and after a death.
 ///
 /// # Errors
 ///
-/// What the store returns. What was deleted by then stays deleted; the next call continues.
+/// Errors of the store. Objects that were deleted by then stay deleted; the next call continues.
 pub async fn trim(
     store: Arc<dyn Store>,
     retain: Duration,
@@ -52,7 +52,7 @@ pub async fn trim(
 ///
 /// # Errors
 ///
-/// What the store returns.
+/// Errors of the store.
 pub async fn would_delete(store: Arc<dyn Store>, retain: Retain) -> Result<Trimmed, ShipError> {
     let mut retention = Retention::open(store, true).await?;
     let newest = retention.learn_all().await?;
@@ -64,7 +64,7 @@ struct End {
     seal: Header,
     /// When the store says that the seal was made, in nanoseconds since 1970.
     stored: u64,
-    /// What is left of it in the store, once that was looked at.
+    /// Its remaining bytes in the store, once these were counted.
     bytes: Option<u64>,
     is_gone: bool,
 }
@@ -81,7 +81,7 @@ impl End {
     }
 }
 
-/// What is known of the generations that have ended. Seals never change.
+/// The known generations that have ended. Seals never change.
 pub(super) struct Retention {
     remote: Remote,
     is_dry: bool,

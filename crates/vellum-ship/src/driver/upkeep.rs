@@ -1,4 +1,4 @@
-//! What the owner of a generation does beside shipping, one thing at a time.
+//! The tasks of an owner beside shipping, one at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use super::trim::{Retention, Trimmed};
 use crate::decide::{Answer, Ask, Merger, Point, Retain, Span, Stop};
 use crate::object::{self, Built, Header, Key, hash};
 
-/// What has come to its end.
+/// A finished task.
 pub(super) enum Kept {
-    /// What is known of a chunk that may be merged.
+    /// The header of a chunk that may be merged.
     Saw(Option<Header>),
     /// A merged object was made, or cannot be made.
     Merged,
@@ -30,7 +30,7 @@ pub(super) type Keeping = BoxFuture<'static, Result<Kept, ShipError>>;
 pub struct KeepOptions {
     /// How long a generation lasts, if anything is shipped in it; zero: for ever.
     pub rotate: Duration,
-    /// What is not deleted of generations that have ended; absent: all.
+    /// The range of ended generations that is not deleted; absent: all.
     pub retain: Option<Retain>,
     /// Hears what was deleted, and why that failed.
     pub note: fn(&str),

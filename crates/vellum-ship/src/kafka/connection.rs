@@ -1,4 +1,4 @@
-//! Clients of a cluster, and what they find there.
+//! Clients of a cluster, and its topics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -11,7 +11,7 @@ pub(super) struct Lines {
     is_text: bool,
     /// The begin of a line.
     open: Option<OwnedRecord>,
-    /// What was read behind a line that has no end.
+    /// The record that was read behind a line without an end.
     behind: Option<OwnedRecord>,
 }
 

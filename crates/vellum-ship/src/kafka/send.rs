@@ -19,12 +19,12 @@ const NAP: Duration = Duration::from_millis(200);
 /// How often an idle log says that it is there: Kafka forgets the positions of others after days.
 const CLAIM: Duration = Duration::from_secs(12 * 3600);
 
-/// What a user chooses.
+/// The choices of a user.
 #[derive(Clone, Debug, Default)]
 pub struct SendOptions {
     /// Send what is durable now, and end.
     pub once: bool,
-    /// How often a transaction is made of what is new.
+    /// How often a transaction is made of new records.
     pub interval: Duration,
     /// Continue although another copy has sent, or something else was sent.
     pub take_over: bool,
@@ -139,7 +139,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends what is durable now. What nobody commits is committed here.
+    /// Sends the durable records. Commits records that no writer commits.
     fn drain(
         &self,
         session: &mut Session<'_>,

@@ -101,8 +101,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Commits the position alone: it says who sends now, and Kafka does not forget it for another
-    /// while.
+    /// Commits the position alone: this claims the log for this sender, and Kafka keeps the
+    /// position for another while.
     pub(super) fn claim(&mut self) -> Result<(), SendError> {
         self.begin()?;
         self.commit()
@@ -198,7 +198,7 @@ fn moved(error: vellum::Error) -> SendError {
     }
 }
 
-/// What a consumer needs to know the record again: decimal and hexadecimal text.
+/// The headers by which a consumer identifies the record: decimal and hexadecimal text.
 fn headers(record: &OwnedRecord, next: Position, gap_from: Option<Lsn>) -> OwnedHeaders {
     let headers = OwnedHeaders::new_with_capacity(7);
     let headers = with(headers, "vellum-log", next.log);

@@ -1,11 +1,11 @@
-//! Where to begin, out of what Kafka has and what the log has.
+//! Where to begin, from the position in Kafka and the begin and end of the log.
 
 use vellum::{ErrorKind, Layout, Log, Lsn, Position, Reader};
 
 use super::SendError;
 use super::mark::{Last, Mark};
 
-/// What the user allows.
+/// The permissions of the user.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rights {
     /// Continue although another one has sent, or something else was sent.
@@ -63,7 +63,7 @@ fn resume(log: &Log, held: Option<Lsn>, mark: Mark, rights: Rights) -> Result<St
     };
     match error.kind() {
         ErrorKind::Trimmed if rights.may_lose || rights.take_over => {
-            // The old position: what is missing is said again after a death.
+            // The old position: the gap is reported again after a death.
             let start = begin_at(log, log.begin(), mark.last)?;
             Ok(Start { position: mark.position, gap_from: Some(sent), ..start })
         }

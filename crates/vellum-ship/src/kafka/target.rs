@@ -1,4 +1,4 @@
-//! What a URL of Kafka names, and the names that are derived from it.
+//! A URL of Kafka, and the names that are derived from it.
 
 use vellum::LogId;
 

@@ -173,13 +173,13 @@ fn compress(raw: &[u8], small: &mut [u8]) -> Option<usize> {
     if length >= most(&sample) {
         return None;
     }
-    // What does not fit is an error.
+    // A body that does not fit is an error.
     let room = &mut small[..most(raw).saturating_sub(1)];
     zstd::bulk::compress_to_buffer(raw, room, ZSTD_LEVEL).ok()
 }
 
-/// Parts of the bytes, evenly spread; all of them if they are few. What does not shrink here is not
-/// worth the time.
+/// Parts of the bytes, evenly spread; all of them if they are few. Bytes that do not shrink here
+/// are not worth the time.
 fn sample(raw: &[u8]) -> Cow<'_, [u8]> {
     if raw.len() <= SAMPLES * SAMPLE_BYTES {
         return raw.into();
@@ -221,10 +221,10 @@ fn mark(bytes: &[u8]) -> Mark {
 
 /// The header and the bytes of the log that an object holds: checksum, length, content hash and the
 /// chain of a merged object are verified. A body that unpacks to more than the header's range is
-/// refused before more than that is held. Nothing is known of the object's place: the caller
-/// compares `header.key()` and `header.before` with what it expects.
+/// refused before more than that is in memory. The object's place is unknown here: the caller
+/// compares `header.key()` and `header.before` with the expected ones.
 ///
-/// What is not compressed is not copied.
+/// An uncompressed body is not copied.
 pub fn open(object: &Bytes) -> Result<(Header, Bytes), BadObject> {
     let header = Header::decode(object)?;
     let is_whole = (object.len() - HEADER_BYTES) as u64 == header.stored_bytes;

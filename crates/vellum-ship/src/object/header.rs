@@ -44,7 +44,7 @@ impl Kind {
 /// The header of an object. Numbers are little endian; `docs/shipping.md` has their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// What the object is.
+    /// The kind of the object.
     pub kind: Kind,
     /// Whether the body is compressed.
     pub zstd: bool,
@@ -82,8 +82,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header of this kind for these positions, on a chain. Who stores it fills in the log's id,
-    /// the time and the length.
+    /// A header of this kind for these positions, on a chain. The caller that stores it fills in
+    /// the log's id, the time and the length.
     pub fn draft(kind: Kind, generation: u32, before: Hash, link: Link) -> Header {
         Header {
             kind,
@@ -106,7 +106,7 @@ impl Header {
         }
     }
 
-    /// What it adds to the chain, if it is one link of it.
+    /// Its link, if it is one link of the chain.
     pub fn link(&self) -> Link {
         Link { start: self.start, end: self.end, file: self.file, content: self.content }
     }
@@ -192,7 +192,7 @@ impl Header {
             after: Hash(field(bytes, 160)),
             content: Hash(field(bytes, 192)),
         };
-        // What this version does not know must be zero.
+        // Fields that this version does not know must be zero.
         match header.encode() == *bytes {
             true => header.checked(),
             false => Err(BadObject::Reserved),

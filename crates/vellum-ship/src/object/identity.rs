@@ -1,4 +1,4 @@
-//! The object `log`: which log this is, and what a restored one must look like.
+//! The object `log`: which log this is, and the shape of a restored one.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::header::{HEADER_BYTES, Header, Kind};
 /// The most bytes of the description.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// What the object `log` says. It is made once.
+/// The content of the object `log`. It is made once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The log's id, 32 hexadecimal digits.
@@ -19,9 +19,9 @@ pub struct Identity {
     pub layout: String,
     /// The capacity of a segment, in bytes.
     pub segment_bytes: u64,
-    /// What the library needs to make an equal log, in hexadecimal digits. The secret of the
-    /// checksums of frames is in it: it protects against accidents, not against people who can read
-    /// the store.
+    /// The shape from which the library makes an equal log, in hexadecimal digits. The secret of
+    /// the checksums of frames is in it: it protects against accidents, not against people who can
+    /// read the store.
     pub shape: String,
     /// The first position that was shipped.
     pub begin: u64,

@@ -34,7 +34,7 @@ pub enum Key {
     Closed(u32),
 }
 
-/// What the names of a generation's merged objects begin with.
+/// The prefix of a generation's merged objects.
 pub fn merged_prefix(generation: u32) -> String {
     format!("g{generation:08x}/m/")
 }
@@ -69,7 +69,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a name below the URL stands for; nothing if it is not one that Vellum gives.
+/// The key of a name below the URL; nothing if Vellum gives no such name.
 pub fn parse(name: &str) -> Option<Key> {
     let (generation, rest) = name.strip_prefix('g')?.split_once('/')?;
     let generation = u32::try_from(number(generation, 8)?).ok()?;

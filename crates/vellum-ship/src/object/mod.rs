@@ -1,8 +1,8 @@
 //! The objects: their names, their bytes, and the chain that ties them together.
 //!
 //! An object is created if its name is free, and never changed. It is a header of 256 bytes
-//! ([`Header`]) and a body. What a store returns is not trusted: lengths are bounded before
-//! anything is allocated, unknown flags and versions are refused, and names never become paths.
+//! ([`Header`]) and a body. Bytes from a store are not trusted: lengths are bounded before anything
+//! is allocated, unknown flags and versions are refused, and names never become paths.
 
 mod body;
 mod chain;

@@ -13,7 +13,7 @@ pub enum ReadError {
     Store {
         /// The object, or the prefix that was listed, and a colon; nothing where it is of all.
         key: String,
-        /// What the store says.
+        /// The error of the store.
         error: StoreError,
     },
     /// An object is not what it should be.
@@ -21,7 +21,7 @@ pub enum ReadError {
     Object {
         /// Its key.
         key: String,
-        /// What is wrong with it.
+        /// Its fault.
         fault: BadObject,
     },
     /// The objects do not make a log.

@@ -12,15 +12,15 @@ use crate::store::Store;
 /// Requests in flight.
 const JOBS: usize = 16;
 
-/// What is wanted of a log.
+/// The wanted end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// Everything.
     End,
-    /// What is before a position.
+    /// Everything before a position.
     Position(u64),
-    /// What was shipped by a time, in nanoseconds since 1970: whole chunks, so as exact as the
-    /// shipper's interval. A clock that was put back counts as standing still.
+    /// Everything shipped by a time, in nanoseconds since 1970: whole chunks, so as exact as the
+    /// shipper's interval. A clock that was put back counts as stopped.
     Time(u64),
 }
 
@@ -38,7 +38,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// What a plan has of that.
+    /// The extent of a plan up to that end.
     pub async fn of(plan: &Plan, until: Until, store: &dyn Store) -> Result<Extent, ReadError> {
         let end = match until {
             Until::End => plan.end.lsn,
@@ -82,7 +82,7 @@ impl Extent {
         self.pieces.iter().map(|piece| piece.bytes_before(end)).sum()
     }
 
-    /// What was lost before it was shipped.
+    /// The ranges that were lost before they were shipped.
     pub fn gaps(&self) -> Vec<(u64, u64)> {
         let gaps = self.pieces.iter().filter(|piece| piece.header.kind == Kind::Gap);
         gaps.map(|piece| (piece.header.start, piece.until)).collect()

@@ -89,8 +89,8 @@ fn needed(keys: Vec<Key>) -> Vec<Key> {
     keys.into_iter().filter(|key| !is_covered(key)).collect()
 }
 
-/// What is damaged or no object is nobody's trouble beside the chain; on the chain it is asked for
-/// again.
+/// A damaged object, or a file that is no object, does no harm beside the chain; one on the chain
+/// is fetched again.
 fn strays_allowed(header: Result<Option<Header>, ReadError>) -> Result<Option<Header>, ReadError> {
     match header {
         Err(ReadError::Object { .. }) => Ok(None),

@@ -32,8 +32,8 @@ impl<'a> Pieces<'a> {
         Pieces { remote, end: extent.end, at, jobs, fetches, replans: 0 }
     }
 
-    /// The next piece; `None` at the end. What is gone was merged or removed since the plan was
-    /// made: another plan says what has it now.
+    /// The next piece; `None` at the end. A missing object was merged or removed since the plan was
+    /// made: a new plan names the object that has its range now.
     pub async fn next(&mut self) -> Result<Option<Fetched>, ReadError> {
         loop {
             match self.fetches.next().await.transpose()? {

@@ -101,7 +101,7 @@ impl Records {
         self.at.is_none_or(|at| at == part.start)
     }
 
-    /// Takes the bytes of a part. What was not whole before a part that does not follow is dropped.
+    /// Takes the bytes of a part. An incomplete record is dropped if the part does not follow it.
     pub fn push(&mut self, part: &Part) {
         // A gap, or the end of a file, has fewer bytes than positions.
         self.at = Some(part.start + part.raw.len() as u64);

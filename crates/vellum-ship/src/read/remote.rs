@@ -28,7 +28,7 @@ impl Remote {
     pub async fn open(store: Arc<dyn Store>) -> Result<Remote, ReadError> {
         let (identity, header, genesis) = read_identity(store.as_ref()).await?;
         let shape = shape_of(&identity)?;
-        // What is shown of it is what it is.
+        // The id is taken from the shape itself.
         let log_id = shape.log_id();
         if identity.log_id != log_id.to_string() || header.log_id != log_id.to_bytes() {
             return Err(ReadError::Object { key: LOG.to_string(), fault: BadObject::Content });
@@ -41,12 +41,12 @@ impl Remote {
         &self.store
     }
 
-    /// What the object `log` says.
+    /// The content of the object `log`.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// What a log that is restored is made of.
+    /// The shape of the restored log.
     pub fn shape(&self) -> &LogShape {
         &self.shape
     }

@@ -1,4 +1,4 @@
-//! Writing a log from what was shipped.
+//! Writing a log from its shipped objects.
 
 use std::path::Path;
 
@@ -32,19 +32,19 @@ pub struct Restore {
 /// Hears how far a restore has come: bytes of the log that are written, of how many.
 pub type Progress<'a> = dyn FnMut(u64, u64) + Send + 'a;
 
-/// What was restored, and what of it was verified.
+/// The result of a restore, and the range of it that was verified.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Restored {
     /// The first position.
     pub begin: u64,
-    /// The end of what was written.
+    /// The end of the written range.
     pub written_end: u64,
     /// Bytes of the log up to there.
     pub bytes: u64,
     /// The end of the log as it opens: behind its last whole record.
     pub end: u64,
-    /// The end of what is stored, which is more if less was wanted.
+    /// The end of the stored log, which is later if the caller wanted less.
     pub stored_end: u64,
     /// The newest generation.
     pub generation: u32,
@@ -53,16 +53,16 @@ pub struct Restored {
     pub seals: Vec<Header>,
     /// Objects that were fetched; each was verified with its hashes.
     pub objects: u64,
-    /// What was lost before it was shipped.
+    /// The ranges that were lost before they were shipped.
     pub gaps: Vec<(u64, u64)>,
-    /// The chain at the end of what is stored, which covers everything before.
+    /// The chain at the end of the stored log, which covers everything before.
     pub chain: Hash,
     /// Records (lines of a text log) that are whole, by their checksums.
     pub records: u64,
     /// Damaged places. None, unless the log was damaged when it was shipped.
     pub damage: Vec<String>,
-    /// Where the log begins as it opens, if the original had been trimmed up to there. What is
-    /// before that is stored, and a restore to an earlier position has it.
+    /// Where the log begins as it opens, if the original had been trimmed up to there. The records
+    /// before that are stored, and a restore to an earlier position has them.
     pub trimmed_to: Option<u64>,
 }
 

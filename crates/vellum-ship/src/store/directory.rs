@@ -39,7 +39,7 @@ pub(super) struct Directory {
     root: PathBuf,
 }
 
-/// An answer of the operating system, and what it was about.
+/// An error of the operating system, and its path.
 struct Fault(PathBuf, Errno);
 
 type Found<T> = Result<T, Fault>;
@@ -213,7 +213,8 @@ impl Directory {
         }
     }
 
-    /// Everything below a directory but directories: what is no object is refused when it is read.
+    /// Everything below a directory but directories: a file that is no object is refused when it is
+    /// read.
     fn listed(&self, folder: &str) -> Found<Vec<Meta>> {
         let mut found = Vec::new();
         let mut folders = vec![folder.to_string()];
@@ -231,7 +232,7 @@ impl Directory {
         Ok(found)
     }
 
-    /// What is in a directory; nothing if it is not there.
+    /// The entries of a directory; nothing if it is not there.
     fn entries(&self, folder: &str) -> Found<Vec<(String, Stat)>> {
         let Some(dir) = self.folder(folder)? else { return Ok(Vec::new()) };
         let mut entries = Vec::new();

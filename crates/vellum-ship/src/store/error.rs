@@ -2,7 +2,7 @@
 
 use super::redact::redact;
 
-/// What a caller may do about a failed request.
+/// The kinds of failed requests, by the remedy of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
     /// Try again later: the network, a busy server, a timeout. The request may have been done.
@@ -11,9 +11,9 @@ pub enum StoreErrorKind {
     Denied,
     /// The bucket, the container or the directory does not exist.
     NoBucket,
-    /// What has the name of an object is none, but a link, a pipe, a device or a directory.
+    /// A link, a pipe, a device or a directory has the name of an object.
     NotAnObject,
-    /// What was given is no URL of a store.
+    /// The text is no URL of a store.
     WrongUrl,
     /// Nothing of these: an answer that makes no sense, a full disk.
     Other,
@@ -33,7 +33,7 @@ impl StoreError {
         StoreError { kind, text: redact(text.as_ref()) }
     }
 
-    /// What may be done about it.
+    /// The remedy of the caller.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }

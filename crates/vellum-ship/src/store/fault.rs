@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use super::{Meta, PutOutcome, Store, StoreError, StoreErrorKind};
 
-/// What goes wrong, and how often.
+/// The faults of a store, and how often they happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// The same seed and the same order of requests give the same faults.
@@ -65,7 +65,7 @@ enum Fault {
     Late,
     /// 409, which looks like an object that is there.
     Conflict,
-    /// Half of what was asked for.
+    /// Half of the requested bytes.
     Short,
     /// A list without what is newest.
     Stale,
@@ -115,7 +115,7 @@ impl FaultStore {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Waits as long as a request takes, lets what is late arrive, and says what goes wrong.
+    /// Waits as long as a request takes, lets late requests arrive, and returns the fault.
     async fn begin(&self) -> Fault {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         if !self.faults.latency.is_zero() {
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// What each request of a run came to.
+    /// The outcome of each request of a run.
     async fn run(seed: u64) -> Vec<String> {
         let faults = Faults { seed, rate: 50, latency: Duration::ZERO };
         let store = FaultStore::new(Arc::new(MemoryStore::new()), faults);

@@ -1,4 +1,4 @@
-//! What a URL names: the service, the bucket and the prefix.
+//! The parts of a URL: the service, the bucket and the prefix.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ const FORMS: &str =
     "give s3://BUCKET/PREFIX, az://CONTAINER/PREFIX, gs://BUCKET/PREFIX or file:///DIRECTORY";
 
 impl Location {
-    /// Reads a URL. The errors say what a URL has to be, and never repeat a password in it.
+    /// Reads a URL. The errors explain the form of a URL, and never repeat a password in it.
     pub fn parse(text: &str) -> Result<Location, StoreError> {
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(refused(format!("{text} is a path and not a URL: {}", as_file_url(text))));
@@ -109,7 +109,7 @@ fn bucket(service: Service, url: &Url) -> Result<Location, StoreError> {
     Ok(Location::Bucket { service, bucket, prefix: parts.join("/") })
 }
 
-/// Whether the name is the same in a URL, in a key and in what the store lists.
+/// Whether the name is the same in a URL, in a key and in the listing of the store.
 pub(super) fn is_plain_name(part: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=+@~".contains(c);
     !part.is_empty() && part != "." && part != ".." && part.chars().all(is_plain)

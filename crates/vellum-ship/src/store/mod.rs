@@ -36,7 +36,7 @@ fn too_large(key: &str, bytes: u64) -> StoreError {
     StoreError::new(StoreErrorKind::Other, text)
 }
 
-/// What a create came to.
+/// The outcome of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The object was not there; it is now, durably.
@@ -46,7 +46,7 @@ pub enum PutOutcome {
     Exists,
 }
 
-/// What a store knows of an object without its content.
+/// The metadata of an object, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// The key, below the store's prefix.
@@ -70,7 +70,7 @@ pub trait Store: Send + Sync {
     /// A range of the object, cut at its end; `None` if there is no object.
     async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<Bytes>, StoreError>;
 
-    /// What the store knows of the object; `None` if there is none.
+    /// The metadata of the object; `None` if there is no object.
     async fn head(&self, key: &str) -> Result<Option<Meta>, StoreError>;
 
     /// All objects whose key begins with `prefix`, in order of their keys, those behind `after`

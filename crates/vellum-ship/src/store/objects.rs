@@ -50,7 +50,7 @@ impl Objects {
         }
     }
 
-    /// What is absent is no error.
+    /// An absent object is no error.
     fn absent<T>(&self, error: &Error, nothing: T) -> Result<T, StoreError> {
         let converted = self.convert(error);
         match error {
@@ -66,7 +66,7 @@ impl Objects {
         most: u64,
         options: GetOptions,
     ) -> Result<Option<Bytes>, StoreError> {
-        // What it may take follows from what there is, and not from the most there might be.
+        // The time limit follows from the object's size, and not from the largest possible size.
         let result = match in_time(0, self.store.get_opts(&self.path(key), options)).await? {
             Ok(result) => result,
             Err(error) => return self.absent(&error, None),
@@ -82,7 +82,7 @@ impl Objects {
     }
 }
 
-/// What was asked for, in one buffer.
+/// The requested bytes, in one buffer.
 async fn collect(result: GetResult, bytes: usize) -> object_store::Result<Bytes> {
     let mut buffer = pool::reading(bytes);
     let mut stream = result.into_stream();

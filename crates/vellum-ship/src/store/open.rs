@@ -87,7 +87,7 @@ fn install_crypto() {
     });
 }
 
-/// Repeats a little, for a dropped connection. Whoever calls repeats for longer, and says so.
+/// Repeats a little, for a dropped connection. The caller repeats for longer, and reports it.
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{StoreError, StoreErrorKind};
 
-/// What a request may take whatever its size.
+/// The time that a request of any size may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The slowest link that is waited for, in bytes a second.
 const SLOWEST: u64 = 256 << 10;

@@ -14,7 +14,7 @@ const RACES: usize = 4;
 /// Tries of a request that may succeed later.
 const TRIES: usize = 4;
 
-/// What a store can do beyond its promise.
+/// The abilities of a store beyond its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Whether these credentials may delete. If not, the objects of the probe stay.
@@ -103,7 +103,8 @@ async fn again(store: &dyn Store, key: &str) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Repeats a request that may succeed later, at once: what is slow to come back is not used first.
+/// Repeats a request that may succeed later, at once: a store that recovers slowly is not used
+/// first.
 async fn patient<T, F>(mut request: impl FnMut() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,

@@ -57,7 +57,7 @@ async fn a_take_over_that_died_does_not_win_against_a_later_one() {
     assert_eq!(place.records("copy"), place.records("second"));
 }
 
-/// What is left of the chunk here is compared too, although its begin is gone.
+/// The rest of the chunk here is compared too, although its begin is gone.
 #[tokio::test]
 async fn a_log_that_was_trimmed_and_cut_inside_of_one_chunk_begins_a_generation() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! The driver in this process: what it stores before what, what it refuses, and what it takes over.
+//! The driver in this process: the order of its stores, its refusals, and its take-overs.
 
 mod claims;
 mod order;

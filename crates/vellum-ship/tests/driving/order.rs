@@ -78,8 +78,8 @@ async fn a_chunk_is_noted_before_it_is_sent_where_bytes_may_be_removed() {
 }
 
 /// A chunk with two before it cannot be stored. Those behind it may be, and do not count. It fails
-/// when the log has let go of what was stored before it. Chunks are sent in any order, so it is the
-/// first that has two before it, and stays that.
+/// when the log has removed the chunks that were stored before it. Chunks are sent in any order, so
+/// it is the first that has two before it, and stays that.
 #[tokio::test]
 async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
     let place = Place::new();
@@ -118,7 +118,7 @@ async fn only_what_is_stored_without_a_hole_is_shipped_and_let_go() {
     assert_eq!(place.records("copy"), place.records("log"));
 }
 
-/// The disk is full, say: what is shipped cannot be noted.
+/// The disk is full, for example: the shipped position cannot be noted.
 #[tokio::test]
 async fn nothing_is_let_go_while_the_position_cannot_be_stored() {
     let place = Place::new();

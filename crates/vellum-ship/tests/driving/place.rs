@@ -14,7 +14,7 @@ use vellum_ship::driver::{ShipError, ShipOptions, start};
 use vellum_ship::read::{Remote, Restore, Until, restore};
 use vellum_ship::store::{MemoryStore, Meta, PutOutcome, Store, StoreError, StoreErrorKind};
 
-/// What a create comes to, without being done.
+/// The outcome of a create that is not carried out.
 pub(crate) type Instead = Option<Result<PutOutcome, StoreError>>;
 
 /// Sees every create before it is done. It may do something first, or answer instead.
@@ -178,7 +178,7 @@ impl Place {
         listed.into_iter().map(|meta| meta.key).collect()
     }
 
-    /// What a shipper would know after a crash.
+    /// The state that a shipper would read after a crash.
     pub(crate) fn state(&self, name: &str) -> serde_json::Value {
         state(&self.path(name))
     }

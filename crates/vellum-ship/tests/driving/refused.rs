@@ -1,4 +1,4 @@
-//! What the driver refuses, and what it leaves alone.
+//! The refusals of the driver, and the objects that it leaves alone.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -89,7 +89,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// What was acknowledged as shipped by now can be restored now.
+    /// Everything that is acknowledged as shipped can be restored now.
     fn look(&mut self) {
         self.there.drain(&mut self.shipped);
         let restored = self.place.restored();
@@ -102,7 +102,7 @@ impl<'a> Campaign<'a> {
         self.here.kill(&mut self.durable);
         self.there.kill(&mut self.shipped);
         self.shipper.kill();
-        // What nobody committed stays in the stage, and is not shipped.
+        // Records without a commit stay in the stage, and are not shipped.
         self.kind.open(&self.place.path("log")).sync().unwrap();
         good(&self.place.ship("log", &[]));
         (self.durable, self.shipped)

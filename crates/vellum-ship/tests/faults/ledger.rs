@@ -1,4 +1,4 @@
-//! What was acknowledged, and whether it is there: each record once and in order.
+//! The acknowledged records, and whether they are there: each record once and in order.
 
 use std::collections::BTreeMap;
 

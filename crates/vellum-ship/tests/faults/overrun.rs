@@ -1,4 +1,4 @@
-//! A store that is away for long, and a log that may not keep all of what it could not ship.
+//! A store that is away for long, and a log that may not keep all unshipped records.
 
 use vellum::ship::ShipStatus;
 
@@ -11,7 +11,7 @@ const LIMIT: &str = "100000";
 /// More than a shipper has in flight and has read ahead.
 const CHUNKS_READ: u64 = 8;
 
-/// Waits for what the shipper does in its own time, while it lives.
+/// Waits for a step that the shipper takes in its own time, while it lives.
 fn until(shipper: &mut Shipper, mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         assert_eq!(shipper.ended(), None);
@@ -19,7 +19,7 @@ fn until(shipper: &mut Shipper, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A writer goes on as if nothing was; what was removed is a gap, which everybody can see.
+/// A writer continues undisturbed; the removed records are a gap, which every reader can see.
 #[test]
 fn a_store_that_is_away_for_long_costs_a_gap_and_stops_nobody() {
     let server = WrongServer::start(1, 0);
@@ -52,7 +52,7 @@ fn a_store_that_is_away_for_long_costs_a_gap_and_stops_nobody() {
     look(&place);
 }
 
-/// Nobody ships, and the log removes what it may not keep; what was shipped stays good.
+/// No shipper runs, and the log removes records beyond its limit; the shipped ones stay good.
 #[test]
 fn a_shipper_that_is_stopped_does_not_fill_the_disk() {
     let place = Place::new();
@@ -93,8 +93,8 @@ fn a_position_that_is_gone_before_it_is_held_is_held_from_where_the_log_begins()
     assert_eq!(log.ship().state().unwrap().held_from, Some(log.begin()));
 }
 
-/// A restored log begins where the original began by then; what is before that is not lost, and the
-/// restore says so.
+/// A restored log begins where the original began by then; the records before that are not lost,
+/// and the restore says so.
 #[test]
 fn a_trim_of_the_original_is_told_by_a_restore() {
     let place = Place::new();
@@ -122,7 +122,7 @@ fn a_trim_of_the_original_is_told_by_a_restore() {
     assert!(records_in(&earlier) == before[..before.len() - 1]);
 }
 
-/// What the commands say of it, and what can be restored.
+/// The reports of the commands on it, and a restore.
 fn look(place: &Place) {
     let stat = place.command(&["stat", "--json", place.url()]).output().unwrap();
     good(&stat);
@@ -135,7 +135,7 @@ fn look(place: &Place) {
     let restored = place.restore("copy");
     assert_eq!(restored.status.code(), Some(3), "{}", text(&restored));
     assert!(text(&restored).contains("were lost before they were shipped"), "{}", text(&restored));
-    // The local log has the end of what is stored.
+    // The local log has the end of the stored log.
     let (all, local) = (records_in(&place.path("copy")), records_in(&place.path("log")));
     assert!(all.len() > local.len(), "{} of {}", all.len(), local.len());
     assert!(all.ends_with(&local));

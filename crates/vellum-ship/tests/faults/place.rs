@@ -87,7 +87,7 @@ pub(crate) struct Shipper {
 }
 
 impl Shipper {
-    /// What it said, if it has ended.
+    /// Its output, if it has ended.
     pub(crate) fn ended(&mut self) -> Option<String> {
         self.process.try_wait().unwrap().map(|_| self.said())
     }

@@ -125,7 +125,7 @@ fn a_ship_goes_on_after_each_change_has_failed() {
     later(Kind::Text, End::IoError, &["--max-unshipped", "100000000"]);
 }
 
-/// Another restore goes on with what is there.
+/// Another restore continues with the files that are there.
 #[test]
 fn a_restore_dies_before_each_change() {
     for kind in KINDS {

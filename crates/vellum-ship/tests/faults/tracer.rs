@@ -101,7 +101,7 @@ fn set_registers(thread: pid_t, change: impl FnOnce(&mut libc::user_regs_struct)
     // SAFETY: all zeros is a valid value of a structure of numbers.
     let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     let place = (&raw mut registers).cast::<c_void>();
-    // SAFETY: the structure is what the requests fill and take, and outlives them.
+    // SAFETY: both requests fill and take this structure, which outlives them.
     let got = unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, null_mut::<c_void>(), place) };
     check(got).unwrap();
     change(&mut registers);

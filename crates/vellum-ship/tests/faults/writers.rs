@@ -1,4 +1,4 @@
-//! Processes that append to a log and say what was acknowledged.
+//! Processes that append to a log and report the acknowledged records.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::ledger::{Ledger, record};
 
 pub(crate) const ROLES: &[Role] = &[("writer", append_for_ever)];
 
-/// So many commits ahead of what is shipped, a writer waits for the shipper: for so long at each
-/// further one. Otherwise a fast machine would write for ever more than a bad server takes.
+/// A writer that is this many commits ahead of the shipped end waits for the shipper, for this long
+/// at each further one. Otherwise a fast machine would write more than a bad server can ever take.
 const AHEAD_MAX: usize = 500;
 const WAIT: Duration = Duration::from_millis(20);
 
-/// What a log is made of.
+/// The kind of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Staged,

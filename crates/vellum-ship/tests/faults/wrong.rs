@@ -24,7 +24,7 @@ use vellum_testing::Numbers;
 use crate::bucket::{Bucket, Stale};
 use crate::server::{SECRET, USER, environment};
 
-/// What goes wrong with a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// 503, and nothing was done.
@@ -194,7 +194,7 @@ fn run(listener: TcpListener, shared: &Arc<Shared>) {
             tokio::spawn(async move {
                 let service = service_fn(|request| shared.serve(request));
                 let http = hyper::server::conn::http1::Builder::new();
-                // An error ends the connection, which is what is wanted.
+                // An error ends the connection, as the fault wants it.
                 let _ = http.serve_connection(TokioIo::new(stream), service).await;
             });
         }
@@ -233,7 +233,7 @@ impl Shared {
         (is_unlucky && fault.fits(request)).then_some(fault)
     }
 
-    /// Now and then, does what is late. Nobody hears what comes of it.
+    /// Now and then, carries out a late request. Its outcome goes nowhere.
     async fn land(&self) {
         let is_now = self.random.lock().unwrap().below(3) == 0;
         let late = self.late.lock().unwrap().pop().filter(|_| is_now);

@@ -84,7 +84,7 @@ impl Broker {
         Some(broker)
     }
 
-    /// Kills it, and starts it again with what it has stored.
+    /// Kills it, and starts it again with its stored files.
     pub(crate) fn kill_and_restart(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

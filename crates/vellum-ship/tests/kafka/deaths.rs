@@ -50,7 +50,7 @@ fn a_shipper_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     eprintln!("{} records, {} more that were taken back", committed.len(), all - committed.len());
 }
 
-/// Kafka has the position: what is stored here may be older.
+/// Kafka has the position: the one that is stored here may be older.
 #[test]
 fn a_position_that_is_stored_here_and_is_older_doubles_nothing() {
     let Some(broker) = shared() else { return };

@@ -1,4 +1,4 @@
-//! A log and a topic for one test, and what a consumer finds there.
+//! A log and a topic for one test, and the messages of a consumer.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -23,7 +23,7 @@ pub(crate) struct Place {
     pub(crate) topic: String,
 }
 
-/// What a consumer got of a record.
+/// A record as a consumer got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     pub(crate) payload: Vec<u8>,

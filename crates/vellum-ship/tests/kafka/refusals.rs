@@ -1,4 +1,4 @@
-//! What is refused, with a sentence that says what to do.
+//! The refusals, each with a sentence that names the remedy.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What arrives: each durable record once, in order, with what it needs to be known again.
+//! The messages that arrive: each durable record once, in order, with the headers that identify it.
 
 use rustix::process::Signal;
 use vellum::Options;

@@ -124,7 +124,7 @@ fn old_generations_are_deleted_by_their_bytes_and_chunks_that_were_merged() {
     assert!(kept.len() >= 41 && kept.len() < all.len());
 }
 
-/// What is not understood is not touched: Kafka's tiering deleted what it did not know
+/// Unknown objects are not touched: Kafka's tiering deleted objects that it did not know
 /// (KAFKA-20732).
 #[test]
 fn nothing_is_deleted_from_a_store_that_is_not_understood() {
@@ -243,7 +243,8 @@ fn a_shipper_that_is_killed_while_it_merges_rotates_and_deletes_leaves_a_log() {
     }
 }
 
-/// Whoever reads while a generation is deleted begins with what there was, or with the next one.
+/// A reader during the deletion of a generation begins with the old begin, or with the next
+/// generation.
 #[tokio::test]
 async fn a_generation_that_is_deleted_goes_out_of_sight_at_once() {
     let place = Place::new();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::thing::{Outside, Thing};
 
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
-/// What a command may map: nothing that is longer than it can be is read.
+/// The memory that a command may map: no file of an impossible length is read.
 const MEMORY: &str = "--as=2147483648";
 /// No file that a command writes is longer.
 const FILE: &str = "--fsize=268435456";
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &[String], home: &Path) -> Result<Ended, String> {
     }
 }
 
-/// What is wrong with a command before which a thing was put at `name`.
+/// The fault of a command that runs after a thing was put at `name`.
 pub(crate) fn fault(
     arguments: &[String],
     thing: Thing,

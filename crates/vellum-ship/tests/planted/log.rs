@@ -53,7 +53,7 @@ impl Place {
         words.into_iter().map(String::from).chain([self.log().display().to_string(), url]).collect()
     }
 
-    /// What is wrong if a thing is put at this name.
+    /// The fault if a thing is put at this name.
     fn fault(&self, thing: Thing, name: &str, options: &[&str]) -> Option<String> {
         copy(&self.saved(), &self.case());
         let outside = Outside::new(&self.case());

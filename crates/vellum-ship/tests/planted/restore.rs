@@ -65,7 +65,7 @@ impl Place {
         names.chain(LATER.map(String::from)).collect()
     }
 
-    /// What is wrong if a thing is put at this name.
+    /// The fault if a thing is put at this name.
     fn fault(&self, thing: Thing, name: &str, line: &str) -> Option<String> {
         let outside = Outside::new(&self.path("case"));
         let copy = self.path("case/copy");
@@ -78,7 +78,7 @@ impl Place {
         thing.plant(&copy.join(name), &outside);
         let fault = fault(&self.words(line), thing, name, &outside, &self.path("case"));
         fs::remove_dir_all(self.path("case")).unwrap();
-        // It is refused for what is there, whatever that is.
+        // Any entry there is a reason to refuse.
         fault.filter(|fault| !fault.contains("the directory is not empty"))
     }
 }

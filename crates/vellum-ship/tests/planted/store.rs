@@ -42,7 +42,7 @@ impl Place {
         self.case().join(name)
     }
 
-    /// A command line, in which LOG, URL and COPY stand for what is meant.
+    /// A command line, in which LOG, URL and COPY are placeholders.
     fn words(&self, line: &str) -> Vec<String> {
         let word = |word: &str| match word {
             "LOG" => self.path("log").display().to_string(),
@@ -68,7 +68,7 @@ impl Place {
         names
     }
 
-    /// What is wrong if a thing is put at this name of the store, as it is at some time.
+    /// The fault if a thing is put at this name of the store, in its state of some time.
     fn fault(&self, time: &str, thing: Thing, name: &str, line: &str) -> Option<String> {
         copy(&self.home.path().join(time), &self.case());
         let outside = Outside::new(&self.case());

@@ -1,4 +1,4 @@
-//! The things, and what they lead to.
+//! The planted things, and the files behind their links.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +50,7 @@ impl Thing {
         all
     }
 
-    /// Puts the thing where `path` is, in the place of what is there.
+    /// Puts the thing where `path` is, in place of the entry that is there.
     pub(crate) fn plant(self, path: &Path, outside: &Outside) {
         let there = fs::symlink_metadata(path).ok();
         let is_directory = there.as_ref().is_some_and(fs::Metadata::is_dir);
@@ -108,7 +108,7 @@ impl Outside {
         self.0.join("nothing")
     }
 
-    /// What has changed.
+    /// The change, if there is one.
     pub(crate) fn change(&self) -> Option<String> {
         let names = |dir: &Path| -> BTreeSet<String> {
             let names = fs::read_dir(dir).unwrap();

@@ -186,7 +186,7 @@ async fn a_follower_prints_what_comes() {
     child.wait().unwrap();
 }
 
-/// Servers quote what they were asked for. What is a credential here is hidden there too.
+/// Servers quote the request. Its credentials are hidden there too.
 #[test]
 fn credentials_are_in_no_error() {
     let Some(server) = versitygw() else { return };

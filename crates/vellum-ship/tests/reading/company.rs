@@ -30,7 +30,7 @@ fn shipped(dir: &Path) -> String {
 /// How `vellum-ship <words>` ends as process 1, by a signal that comes when it is at work: when it
 /// has printed a line, or when `is_at_work` says so.
 fn ended_by(signal: &str, words: &[&str], is_at_work: Option<&dyn Fn() -> bool>) -> ExitStatus {
-    // Whoever runs the tests in the background may have them ignore what a keyboard sends.
+    // Tests that run in the background may ignore the signals of a keyboard.
     let mut command = Command::new("env");
     command.args(["--default-signal", "unshare", "--pid", "--fork", "--kill-child", SHIP]);
     command.args(words);

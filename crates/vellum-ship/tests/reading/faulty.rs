@@ -1,4 +1,5 @@
-//! The shipper itself, over stores that fail by a seed: what it says is shipped can be restored.
+//! The shipper itself, over stores that fail by a seed: everything that it reports as shipped can
+//! be restored.
 
 use std::sync::Arc;
 use std::time::Duration;

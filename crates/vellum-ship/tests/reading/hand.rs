@@ -16,13 +16,13 @@ use vellum_ship::store::{MemoryStore, PutOutcome, Store};
 pub(crate) const FIRST_SECOND: u64 = 1_700_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A shipper that does what it is told.
+/// A shipper that takes single steps on command.
 pub(crate) struct Hand {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) shipper: Shipper,
     pub(crate) at: Point,
     pub(crate) generation: u32,
-    /// What was shipped as chunks of this generation.
+    /// The chunks of this generation that were shipped.
     pub(crate) chunks: Vec<(Header, Vec<u8>)>,
     log_id: [u8; 16],
     /// Each object is a second newer than the one before.

@@ -41,8 +41,8 @@ async fn restored(store: Arc<dyn Store>, to: &std::path::Path) -> Result<(), Rea
     restore(&remote, to, ALL, &mut |_, _| {}).await.map(drop)
 }
 
-/// Whatever byte of whatever object is flipped: the log is whole, or an error says what is damaged.
-/// A chunk that a merged object stands for is not needed.
+/// Any byte of any object is flipped: the log is whole, or an error names the damage. A chunk that
+/// a merged object covers is not needed.
 #[tokio::test]
 async fn a_flipped_byte_is_an_error_or_not_needed() {
     let dir = tempfile::tempdir().unwrap();
@@ -72,8 +72,8 @@ async fn a_flipped_byte_is_an_error_or_not_needed() {
     assert!(refused > 30, "{refused}");
 }
 
-/// A removed object makes the log shorter only if it is its last one. That is what a store that
-/// loses objects can do; the chain that `stat` printed tells.
+/// A removed object makes the log shorter only if it is its last one. A store that loses objects
+/// can do that; the chain that `stat` printed reveals it.
 #[tokio::test]
 async fn a_removed_object_is_an_error_unless_it_is_the_last() {
     let dir = tempfile::tempdir().unwrap();

@@ -28,7 +28,7 @@ fn reopened(dir: &Path) -> Log {
     Options::default().open(dir).unwrap()
 }
 
-/// The names of the files of a text log, and what is in them.
+/// The names of the files of a text log, and their content.
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let all = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let all = all.filter(|path| path.extension().is_some_and(|of| of == "log"));

@@ -10,7 +10,7 @@ use vellum_ship::store::{
     FaultStore, Faults, MemoryStore, Meta, PutOutcome, Store, StoreError, StoreErrorKind, probe,
 };
 
-/// What is wrong with a store.
+/// The fault of a store.
 #[derive(Clone, Copy, PartialEq)]
 enum Bad {
     /// Writes whether or not the object is there.
@@ -21,7 +21,7 @@ enum Bad {
     SaysExistsAndWrites,
     /// Looks, and then writes.
     ChecksThenWrites,
-    /// Keeps a deleted key taken, and what is created there hidden.
+    /// Keeps a deleted key taken, and hides an object that is created there.
     KeepsDeleteMarkers,
     /// May not delete, which is good.
     RefusesDeletes,

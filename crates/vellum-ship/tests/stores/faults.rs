@@ -1,4 +1,4 @@
-//! Errors of stores: what they say, and what they must not.
+//! Errors of stores: their text, and the secrets that must not be in it.
 
 use vellum_ship::store::{self, StoreErrorKind};
 

@@ -22,7 +22,7 @@ const USAGE: &str = "import resource, subprocess, sys, time; \
      print(seconds, use.ru_utime + use.ru_stime, use.ru_maxrss); \
      sys.exit(done.returncode)";
 
-/// What a command took.
+/// The resources that a command took.
 #[derive(Debug)]
 #[allow(dead_code, reason = "printed")]
 pub(crate) struct Usage {

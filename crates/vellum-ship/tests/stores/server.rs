@@ -72,7 +72,7 @@ impl Server {
         }
     }
 
-    /// What a client has to know.
+    /// The environment of a client.
     pub(crate) fn environment(&self, secret: &str) -> Vec<(String, String)> {
         environment(self.port, secret)
     }
@@ -83,7 +83,7 @@ impl Server {
     }
 }
 
-/// What a user of an S3 server on this port sets.
+/// The environment of a user of an S3 server on this port.
 pub(crate) fn environment(port: u16, secret: &str) -> Vec<(String, String)> {
     let endpoint = format!("http://127.0.0.1:{port}");
     let pairs = [

@@ -9,7 +9,7 @@ use vellum_ship::store::{self, PutOutcome, StoreErrorKind};
 use crate::contract;
 use crate::server::{SECRET, start, versitygw};
 
-/// Runs a program of Python to its end: what a test needs of a server that a store does not do.
+/// Runs a program of Python to its end, for requests to a server that a store does not make.
 fn python(program: &str, arguments: &[&str]) {
     let ran = Command::new("python3").arg("-c").arg(program).args(arguments).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

@@ -1,11 +1,11 @@
-//! What the tests of the command share.
+//! Helpers that the tests of the command share.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use vellum::Log;
 
-/// What a command complained of.
+/// The error output of a command.
 pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -21,7 +21,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     assert!(done.unwrap().success());
 }
 
-/// All records of a log; behind what is missing too, if `skips_damage`.
+/// All records of a log; behind missing ranges too, if `skips_damage`.
 pub(crate) fn records_of(log: &Log, skips_damage: bool) -> Vec<Vec<u8>> {
     let mut reader = log.reader(log.begin()).unwrap();
     reader.skip_damage(skips_damage);

@@ -1,4 +1,4 @@
-//! What can happen in a world.
+//! The events of a world.
 
 use super::explore::Allowed;
 use super::world::World;

@@ -85,7 +85,7 @@ impl Actor {
         })
     }
 
-    /// What is at a position: a letter, `?` behind the end, or that it is gone.
+    /// The content of a position: a letter, `?` behind the end, or the mark of a lost cell.
     pub(super) fn local(&self, at: u64) -> u8 {
         match at >= self.begin {
             true => self.log.get(at as usize).copied().unwrap_or(b'?'),
@@ -93,12 +93,12 @@ impl Actor {
         }
     }
 
-    /// What it has up to a position.
+    /// Its log up to a position.
     pub(super) fn log_until(&self, end: u64) -> Vec<u8> {
         (0..end).map(|at| self.local(at)).collect()
     }
 
-    /// The end of what it has in common with the store, as `driver/fork.rs` finds it.
+    /// The end that it has in common with the store, as `driver/fork.rs` finds it.
     pub(super) fn common_end(&self, plan: &Plan, trusted: u64) -> u64 {
         let first = trusted.max(self.begin);
         let later = plan.pieces.iter().filter(|piece| piece.until > first);

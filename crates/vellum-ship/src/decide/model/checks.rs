@@ -25,7 +25,8 @@ use crate::object::{Kind, Link};
 const SOLO_STEPS: usize = 300;
 
 impl World {
-    /// All that can be seen from outside. What is as in the world before was checked there.
+    /// Everything that is visible from outside. Parts that are as in the world before were checked
+    /// there.
     pub(super) fn check(&mut self, before: &World) {
         let is_same_store = self.store.is_untouched(&before.store);
         let is_same_ack = Rc::ptr_eq(&self.acked, &before.acked);
@@ -119,7 +120,7 @@ impl World {
         }
     }
 
-    /// What is acknowledged is durable, and not behind the end of its generation.
+    /// Acknowledged cells are durable, and not behind the end of its generation.
     fn check_acked(&mut self, who: usize, generation: u32, end: Point) {
         if end.lsn > self.actors[who].durable {
             self.fail(format!("{} was acknowledged, and is not durable", end.lsn));
@@ -154,7 +155,7 @@ impl World {
         }
     }
 
-    /// Readers find the generation that it owns; what lies before that is in its log too.
+    /// Readers find the generation that it owns; everything before that is in its log too.
     pub(super) fn check_won(&mut self, who: usize, saved: &Saved) {
         let plan = self.plan();
         let mut seals = plan.iter().flat_map(|plan| &plan.seals);
@@ -174,7 +175,7 @@ impl World {
         }
     }
 
-    /// The log lets go only of what is stored.
+    /// The log removes only stored cells.
     pub(super) fn check_trimmed(&mut self, who: usize) {
         let Some(plan) = self.plan() else { return };
         let (begin, cells) = (self.actors[who].begin, cells_of(&plan));

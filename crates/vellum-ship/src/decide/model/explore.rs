@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub(super) taken: Taken,
 }
 
-/// Who may be stopped by what.
+/// The stops that each actor may meet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Allowed {
     pub(super) fenced: bool,
@@ -131,7 +131,7 @@ impl Random {
     }
 }
 
-/// What is wrong with a world, which came from another one.
+/// The fault of a world, which came from another one.
 pub(super) fn fault(
     world: &mut World,
     before: &World,

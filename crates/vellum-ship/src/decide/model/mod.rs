@@ -1,6 +1,6 @@
 //! Every order of events in small worlds, and random ones in larger worlds.
 //!
-//! What is driven is the code that ships, not a copy of it. `VELLUM_SHIP_MODEL=STATES` raises the
+//! The model drives the code that ships, not a copy of it. `VELLUM_SHIP_MODEL=STATES` raises the
 //! number of states that one scenario may have.
 
 mod action;

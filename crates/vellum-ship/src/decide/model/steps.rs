@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The next possible events.
 
 use super::action::Action;
 use super::actor::{Process, SEGMENT};

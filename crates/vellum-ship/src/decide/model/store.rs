@@ -8,7 +8,7 @@ use crate::decide::rules::{Broken, breaks};
 use crate::decide::{Answer, Ask, Point};
 use crate::object::{Hash, Header, Key, Kind, Mark};
 
-/// What a cell of a gap holds.
+/// The content of a cell of a gap.
 pub(super) const LOST: u8 = b'-';
 
 /// The chain before the first cell.
@@ -42,7 +42,7 @@ pub(super) fn cells_of(plan: &Plan) -> BTreeMap<u64, u8> {
 pub(super) struct Object {
     pub(super) header: Header,
     pub(super) marks: Vec<Mark>,
-    /// What the log of its maker held up to its end, when it was sent.
+    /// The log of its maker up to its end, when it was sent.
     pub(super) log: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ impl Store {
         self.0.keys().copied().collect()
     }
 
-    /// The answer to what does not change anything.
+    /// The answer to a request that changes nothing.
     pub(super) fn answer(&self, ask: &Ask) -> Answer {
         match ask {
             Ask::List(generation) => Answer::Listed(self.list(*generation)),
@@ -99,7 +99,7 @@ impl Store {
         own.filter(is_wanted).copied().collect()
     }
 
-    /// What a restore would find now.
+    /// The plan of a restore at this moment.
     pub(super) fn read(&self) -> Result<Plan, Trouble> {
         let mut reader = Reader::new(0, ORIGIN);
         while let Some(ask) = reader.ask() {

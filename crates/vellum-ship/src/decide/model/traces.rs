@@ -25,7 +25,7 @@ fn go(world: &mut World, name: &str) -> Option<String> {
     }
 }
 
-/// Takes a step, if there is one of this name, and says what is wrong behind it.
+/// Takes a step, if there is one of this name, and reports the fault behind it.
 fn take(world: &mut World, name: &str) -> Option<Option<String>> {
     let step = world.steps(true).into_iter().find(|step| step.name.starts_with(name));
     let Step { mut next, .. } = step?;

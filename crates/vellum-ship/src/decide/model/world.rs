@@ -12,7 +12,7 @@ use crate::decide::{
 };
 use crate::object::{Key, Kind};
 
-/// What may happen how often.
+/// How often each event may happen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Budget {
     pub(super) cells: u64,
@@ -34,7 +34,7 @@ pub(super) struct Budget {
     pub(super) copies: u8,
 }
 
-/// What was acknowledged: generation, cell, letter.
+/// The acknowledged letters, by generation and cell.
 pub(super) type Acked = Rc<BTreeMap<(u32, u64), u8>>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// What a create sends.
+    /// The object that a create sends.
     pub(super) fn object(&self, who: usize, header: crate::object::Header) -> Object {
         let log = match header.kind {
             Kind::Chunk => self.actors[who].log_until(header.end),
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// What follows without anybody's doing.
+    /// The steps that follow by themselves.
     pub(super) fn settle(&mut self) {
         for who in 0..self.actors.len() {
             self.settle_actor(who);
@@ -261,7 +261,7 @@ impl World {
         actor.durable = plan.end.lsn;
     }
 
-    /// What a step has come to, beside what it was.
+    /// The outcomes of a step, beside its name.
     pub(super) fn outcomes(&self, before: &World, taken: &mut Taken) {
         for (now, before) in self.actors.iter().zip(&before.actors) {
             let is_claiming = matches!(before.process, Process::Claiming(_));

@@ -1,4 +1,4 @@
-//! The loop of a shipper: what is done beside shipping, and beginning the next generation.
+//! The loop of a shipper: tasks beside shipping, and beginning the next generation.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Shipping {
         Some(Box::pin(async { Ok(Done::Kept(work.await?)) }))
     }
 
-    /// When the time has come, what is in flight comes to its end, where a generation can begin.
+    /// When the time has come, the chunks in flight end, so that a generation can begin there.
     pub(super) fn plan_rotate(&mut self, is_stopping: bool) {
         let is_due = !self.keep.rotate.is_zero() && self.state.age() >= self.keep.rotate;
         let tip = self.owner.coming_start().filter(|tip| *tip > self.state.begin());
