@@ -1,4 +1,4 @@
-//! The proof of Vellum: whatever tries to break the library, and looks at what is left.
+//! The proof of Vellum: programs that try to break the library, and check the remains.
 //!
 //! ```text
 //!   killpoints   kills a process at each instruction of an operation, or fails each system call

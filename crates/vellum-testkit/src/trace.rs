@@ -57,7 +57,7 @@ pub enum Go {
     OneStep,
 }
 
-/// Forks; the child runs `body` and exits with what it returns, or is killed with its parent.
+/// Forks; the child runs `body` and exits with the result of `body`, or is killed with its parent.
 pub fn fork(body: impl FnOnce() -> i32) -> io::Result<Pid> {
     // SAFETY: this process has one thread, so the child inherits no lock in an unknown state.
     match unsafe { libc::fork() } {
@@ -125,8 +125,8 @@ pub fn linger(seconds: u32) -> ! {
     }
 }
 
-/// Gives the calling process, which must be root, mounts of its own: what it mounts from now on
-/// goes when it and its children have gone.
+/// Gives the calling process, which must be root, mounts of its own: its mounts from now on vanish
+/// when it and its children have ended.
 pub fn leave_mounts() -> io::Result<()> {
     // SAFETY: the call takes a number.
     check(i64::from(unsafe { libc::unshare(libc::CLONE_NEWNS) }))
@@ -303,7 +303,7 @@ pub fn set_breakpoint(_victim: Pid, _address: Option<u64>) -> io::Result<()> {
 pub(crate) fn registers(victim: Pid) -> io::Result<libc::user_regs_struct> {
     // SAFETY: all zeros is a valid value of a structure of numbers.
     let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    // SAFETY: `registers` outlives the call and is what the request fills.
+    // SAFETY: `registers` outlives the call and the request fills it.
     check(unsafe {
         libc::ptrace(libc::PTRACE_GETREGS, victim, ptr::null_mut::<c_void>(), &raw mut registers)
     })?;
@@ -314,7 +314,7 @@ pub(crate) fn registers(victim: Pid) -> io::Result<libc::user_regs_struct> {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn set_registers(victim: Pid, registers: &libc::user_regs_struct) -> io::Result<()> {
     let registers: *const libc::user_regs_struct = registers;
-    // SAFETY: `registers` outlives the call and is what the request takes.
+    // SAFETY: `registers` outlives the call and the request reads it.
     check(unsafe {
         libc::ptrace(libc::PTRACE_SETREGS, victim, ptr::null_mut::<c_void>(), registers)
     })

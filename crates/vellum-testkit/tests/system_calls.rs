@@ -1,7 +1,7 @@
-//! What only the kernel can tell: which system calls a process makes, how many instructions an
-//! append has, and by what a process was woken.
+//! Facts that only the kernel knows: the system calls of a process, the instructions of an append,
+//! and the event that woke a process.
 //!
-//! Not in the usual harness: whoever forks and traces here has one thread.
+//! Not in the usual harness: a process that forks and traces here has one thread.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -84,8 +84,8 @@ fn stop_after(child: Pid, go: Go) -> Stop {
     }
 }
 
-/// Whoever reads or commits waits for what is reserved and not published. So space is made ready
-/// before, or afterwards.
+/// A reader or a commit waits for ranges that are reserved and not published. So space is made
+/// ready before, or afterwards.
 fn look_at_files_changed_in_flight() {
     const RECORD: &[u8] = &[b'x'; 4096];
     const CHANGES: [i64; 7] = [
@@ -516,8 +516,8 @@ fn commit_one(place: &Path, page: &SharedPage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A log of several MiB in one segment, committed now and then: what stands far before the end is
-/// not read to find the newest record.
+/// A log of several MiB in one segment, committed now and then: records far before the end are not
+/// read to find the newest record.
 fn count_bytes_read_for_the_newest() {
     const FEW_BYTES: u64 = 2 << 20;
     for layout in [Layout::Framed, Layout::Text] {

@@ -23,7 +23,7 @@ const CLAUSES: [(&str, usize); 19] = [
     ("vellum-skip", 15),
     ("vellum-sys", 6),
     ("vellum-testing", 7),
-    ("vellum-testkit", 13),
+    ("vellum-testkit", 1),
     ("vellum-zoo", 18),
     ("go", 8),
 ];

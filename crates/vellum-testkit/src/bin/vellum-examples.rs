@@ -38,7 +38,7 @@ fn main() -> Result<()> {
             return Err("usage: map-work|raft-work DIR COUNT, map-check|raft-check DIR".into());
         }
     };
-    // What does not open is a finding, and no failure of this command.
+    // A log that does not open is a finding, and no failure of this command.
     checked.or_else(|error| say(&format!("BAD {error}")))
 }
 

@@ -1,4 +1,4 @@
-//! What an input means: a golden log, what has become of its files, and how it is opened.
+//! The meaning of an input: a golden log, the changes to its files, and how it is opened.
 
 use super::edit::{EDIT_LEN, Edit};
 use super::frames::{self, first_of, reseal};
@@ -117,7 +117,7 @@ impl Case {
         frames::newest_durable(&self.files, self.golden.secret)
     }
 
-    /// How the segments differ from what they were.
+    /// How the segments differ from the golden ones.
     pub(crate) fn change(&self) -> Change {
         let mut change = Change { from: u64::MAX, is_beyond_bytes: false };
         let golden = &self.golden.files;

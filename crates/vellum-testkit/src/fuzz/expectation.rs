@@ -1,5 +1,5 @@
-//! What is written down beside a golden log, as far as it matters here. The tests of `vellum` that
-//! make golden logs say what each line means (`tests/it/golden/expectation.rs`).
+//! The record of a golden log, as far as it matters here. The tests of `vellum` that make golden
+//! logs say what each line means (`tests/it/golden/expectation.rs`).
 
 /// A record that was appended to a golden log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(crate) struct Record {
     pub(crate) len: u64,
 }
 
-/// What is known of one golden log.
+/// The known content of one golden log.
 #[derive(Debug, Default)]
 pub(crate) struct Expectation {
     pub(crate) control_len: u64,

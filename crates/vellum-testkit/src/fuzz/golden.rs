@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use super::expectation::{Expectation, Record};
 use super::frames::{self, HEADER_LEN};
 
-/// The names of a log's files and what they hold.
+/// The names of a log's files and their content.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// A log as it was written, and what is known of it.
+/// A log as it was written, and its known content.
 pub(crate) struct Golden {
     pub(crate) name: String,
     pub(crate) files: Files,

@@ -46,7 +46,7 @@ pub(crate) fn check(case: &Case) {
         text::check(case, &log, &found);
     } else if log.layout() == vellum::Layout::Framed {
         check_records(case, &log, &found);
-        // Holes of the dead are padded only by who may write.
+        // Holes of the dead are padded only by a process that may write.
         if let Some(looked) = looked.filter(|_| !case.is_forged && !case.is_same_boot) {
             let same = looked.records == found.records;
             assert!(same, "{}: who only looks sees something else", case.golden.name);
@@ -77,7 +77,7 @@ fn check_refusal(case: &Case, error: &Error) {
     let name = &case.golden.name;
     assert!(error.path().is_some(), "{name}: an error without a path: {error}");
     let kinds = [ErrorKind::Corrupt, ErrorKind::Incompatible, ErrorKind::NotFound];
-    // Busy: a truncation that was not finished, to who may only read.
+    // Busy: a truncation that was not finished, to a process that may only read.
     let forged =
         [ErrorKind::InvalidOption, ErrorKind::Exhausted, ErrorKind::OutOfRange, ErrorKind::Busy];
     let is_right =
@@ -200,12 +200,12 @@ fn check_going_on(case: &Case, place: &Place, log: Log, found: &Found) {
 }
 
 mod text {
-    //! A text log has no checksums: what stands in the files is what is read, all of it, but for
-    //! NULs, which become markers.
+    //! A text log has no checksums: a reader gets all bytes of the files, but for NULs, which
+    //! become markers.
 
     use super::{CAPACITY, Case, Found, Log, check_read_error};
 
-    /// What stands at each position of the log, from its oldest segment on.
+    /// The byte at each position of the log, from its oldest segment on.
     fn bytes(case: &Case) -> Vec<(u64, u8)> {
         let numbered = |(first, bytes): (u64, &[u8])| {
             let bytes = bytes[..bytes.len().min(CAPACITY as usize)].to_vec();

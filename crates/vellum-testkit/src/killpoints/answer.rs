@@ -1,4 +1,4 @@
-//! What a system call may answer instead of doing its work: the errors that it can give.
+//! The answers of a system call that does not do its work: the errors that it can give.
 //!
 //! Only what the kernel documents, or is known to do, is in the table: an error that a call never
 //! gives proves nothing.
@@ -21,7 +21,7 @@ pub const ERRORS: [(i32, &str); 7] = [
     (EACCES, "EACCES"),
 ];
 
-/// What a call answers.
+/// The answer of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// This error.
@@ -35,7 +35,7 @@ pub enum Answer {
 pub struct Injection {
     /// System calls that the operation makes before.
     pub calls: u64,
-    /// What the next one answers.
+    /// The answer of the next one.
     pub answer: Answer,
     /// Whether every later call that can give this error gives it too, until the operation ends.
     pub is_lasting: bool,
@@ -211,7 +211,7 @@ pub fn errors_of(call: &Call) -> &'static [i32] {
     let has = |flags: u64, flag: i32| flags & flag as u64 != 0;
     match call.number {
         libc::SYS_openat if has(third, libc::O_CREAT) => CREATES,
-        // The allocator's own memory: without it a Rust program ends, whoever asks.
+        // The allocator's own memory: without it a Rust program ends, in any module.
         libc::SYS_mmap if has(fourth, libc::MAP_ANONYMOUS) || fifth as i32 == -1 => &[],
         libc::SYS_mremap => &[],
         libc::SYS_fcntl if is_lock(second) => kind.errors,

@@ -1,4 +1,4 @@
-//! The system calls of a stopped victim: which one it is about to make, and what that one answers.
+//! The system calls of a stopped victim: the one that it is about to make, and its answer.
 //!
 //! Where the machine's registers are not known (not x86-64), no call is recognised.
 
@@ -17,7 +17,7 @@ use crate::trace::Pid;
 pub struct Call {
     /// Its number.
     pub number: i64,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: [u64; 6],
     /// Whether it writes past the page cache, which takes whole sectors only.
     pub is_direct: bool,
@@ -86,7 +86,7 @@ fn is_direct(victim: Pid, descriptor: u32) -> bool {
 }
 
 /// Has the call at which the victim stopped take `count` as its third argument: so many bytes or
-/// pieces of a read or a write. Who goes on behind the call finds its own count there, or computes
+/// pieces of a read or a write. The code behind the call finds its own count there, or computes
 /// with this one: the kernel leaves arguments alone.
 #[cfg(target_arch = "x86_64")]
 pub fn set_count(victim: Pid, count: u64) -> io::Result<()> {
@@ -111,7 +111,7 @@ pub fn fail(victim: Pid, errno: i32) -> io::Result<()> {
     trace::set_registers(victim, &registers)
 }
 
-/// What the call answered at whose exit the victim stopped: a negative error number, or a count.
+/// The answer of the call at whose exit the victim stopped: a negative error number, or a count.
 #[cfg(target_arch = "x86_64")]
 pub fn answer_at_exit(victim: Pid) -> io::Result<i64> {
     Ok(trace::registers(victim)?.rax as i64)

@@ -90,8 +90,8 @@ impl<'a> Campaign<'a> {
         self.faults_max = count;
     }
 
-    /// Does in this process, once, what a process does only the first time (asking what the
-    /// processor can do, for one): victims inherit it, and their way is the shorter.
+    /// Takes in this process, once, the steps that a process takes only the first time (queries of
+    /// the processor's features, for example): victims inherit the results, and make fewer calls.
     fn warm_up(&self, dir: &Path) -> vellum::Result<()> {
         let log = self.case.options().open(dir)?;
         log.append(&Payload::new('x', 0, 100).bytes(self.case.layout))?;

@@ -1,4 +1,4 @@
-//! Every case of the test: which operation, in which log, and who goes on.
+//! Every case of the test: the operation, the log, and the survivor.
 
 use vellum::{Fill, Layout, Preallocate};
 

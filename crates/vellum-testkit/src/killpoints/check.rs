@@ -11,7 +11,7 @@ use vellum::{Layout, Log, Lsn, Preallocate};
 use super::scenario::{Case, Expected, Need, Operation};
 use crate::payload::{Payload, is_marker};
 
-/// What is wrong, in words.
+/// A fault, in words.
 pub type Fault = String;
 
 /// Bytes of the envelope of a framed record, and what its length is rounded up to.
@@ -64,7 +64,7 @@ pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<()
     }
 }
 
-/// What a program that follows the files of a text log may have read: lines that are whole.
+/// The whole lines that a program may have read which follows the files of a text log.
 pub struct Seen(Vec<(PathBuf, Vec<u8>)>);
 
 impl Seen {
@@ -80,7 +80,7 @@ impl Seen {
         Seen(logs(dir).into_iter().flatten().filter_map(lines_of).collect())
     }
 
-    /// What was read stands there for good, as long as its file does.
+    /// Lines that were read stay as long as their file does.
     pub fn stays(&self) -> Result<(), Fault> {
         for (path, seen) in &self.0 {
             let Ok(now) = fs::read(path) else { continue };
@@ -125,8 +125,8 @@ pub fn kept(case: &Case, dir: &Path, found: &[Vec<u8>]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Compares what a power cut has left with what was there: what was not durable may be gone, with
-/// all behind it.
+/// Compares the records after a power cut with those before it: a record that was not durable may
+/// be gone, with all behind it.
 pub fn records_after_power_cut(
     case: &Case,
     expected: &Expected,
@@ -199,7 +199,7 @@ pub fn verified(log: &Log, found: &[Vec<u8>]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a log's directory is expected to hold.
+/// The expected content of a log's directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// Oldest position.
@@ -222,8 +222,8 @@ impl Extent {
 pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Result<(), Fault> {
     let capacity = case.operation.segment_capacity();
     let segment_of = |lsn: Lsn| lsn.get() / capacity * capacity;
-    // What a dead preparer left waits for the next one, who may not have come where segments are
-    // made far ahead: one file under its own name or none.
+    // The file of a dead preparer waits for the next one, which may not have come where segments
+    // are made far ahead: one file under its own name or none.
     let is_far_ahead =
         case.is_staged() || matches!(case.operation, Operation::Prepare | Operation::RecoverStage);
     let ahead = if is_far_ahead { capacity } else { 0 };
@@ -294,7 +294,7 @@ fn first_of(name: &str) -> Option<Result<u64, std::num::ParseIntError>> {
     Some(u64::from_str_radix(digits, 16))
 }
 
-/// The link leads to a file, whoever has just opened the log.
+/// The link leads to a file after any process has opened the log.
 pub fn link(case: &Case, dir: &Path) -> Result<(), Fault> {
     if case.layout != Layout::Text {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The command line of `vellum-killpoints`: a process for each case, and what it came to.
+//! The command line of `vellum-killpoints`: a process for each case, and its outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -16,7 +16,7 @@ use crate::trace::{self, Pid, SharedPage};
 /// Time that each case of a sample gets, however slow the machine is.
 const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
-/// What is tried in each case.
+/// The trials of each case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work<'a> {
     pub(super) extent: Extent,
@@ -43,7 +43,7 @@ pub(super) fn run_cases(
     }
 }
 
-/// The processes, and what is left for them.
+/// The processes, and the cases that are left for them.
 struct Crew<'a> {
     work: Work<'a>,
     base: &'a Path,
@@ -105,8 +105,8 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// What is tried of a case. In a sample it gets its share of the time that is left: what
-    /// earlier cases did not need, later ones get.
+    /// The extent of a case. In a sample it gets its share of the time that is left: later cases
+    /// get the time that earlier ones did not need.
     fn share_of(&self, case: &Case) -> Extent {
         let Extent::Sample(total) = self.work.extent else { return self.work.extent };
         let rest = total.saturating_sub(self.totals.start.elapsed());

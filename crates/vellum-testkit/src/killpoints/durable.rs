@@ -1,9 +1,8 @@
-//! What is left of a log after a power cut, and after the last one has closed it.
+//! The rest of a log after a power cut, and after the last process has closed it.
 //!
-//! The power cut is one that takes what the kernel does not hold yet, and no more: the files are
-//! copied as they are, and opened as in another boot. Of a log that stages its records these are
-//! what has been written by commits; of others they say whether recovery copes with what a death
-//! leaves in the files.
+//! The power cut takes only bytes that the kernel does not hold yet: the files are copied as they
+//! are, and opened as in another boot. Of a staged log these are the bytes that commits have
+//! written; of other logs they show whether recovery copes with the files of a dead process.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -58,7 +57,8 @@ impl Scene<'_> {
     fn look_on(&self, expected: &Expected) -> Result<(), Fault> {
         let operation = self.case.operation;
         if matches!(operation, Operation::Create | Operation::RecoverStage) {
-            // There may be no log yet; and what the words tell of is gone with the stage.
+            // There may be no log yet; and the records that the words count are gone with the
+            // stage.
             return Ok(());
         }
         let fault = |what: String| format!("reading only, at death: {what}");
@@ -257,7 +257,7 @@ impl Scene<'_> {
         let log = self.case.options().open(&dir);
         let log = log.map_err(|error| fault(format!("opening failed: {error}")))?;
         look(&log).map_err(fault)?;
-        // What was lost may have been followed by another record in its place.
+        // Another record may have taken the place of a lost one.
         self.taken.borrow().hold(&log).map_err(fault)
     }
 }

@@ -1,7 +1,8 @@
-//! A log on a full disk: what is dropped, what is told of it, and who waits for space.
+//! A log on a full disk: the dropped records, the reports of them, and the processes that wait for
+//! space.
 //!
 //! Each such case has a small filesystem of its own. It is mounted where only the case's processes
-//! see it, so it is gone when they are. What the log leaves of it, a file beside the log takes: the
+//! see it, so it is gone when they are. A file beside the log takes the rest of the space: the
 //! ballast.
 
 use std::fs;
@@ -24,8 +25,8 @@ use crate::trace::{self, Stop};
 const DISK_SIZE: &str = "size=2m";
 /// Bytes of a record for which the file being written has no room.
 const LONG_LEN: usize = 3800;
-/// What the two closed files of such a log and the one being written take together, but for a
-/// record or two: nothing is removed before the disk is full.
+/// The size of the two closed files of such a log and of the current one together, but for a record
+/// or two: nothing is removed before the disk is full.
 pub const RETAINED_BYTES: u64 = 9950;
 
 impl Operation {
@@ -120,7 +121,7 @@ pub fn make_space(log: &Path) -> io::Result<()> {
     }
 }
 
-/// What the victim does, and has acknowledged, before the operation begins.
+/// The acknowledged steps of the victim before the operation begins.
 pub(crate) fn prepare(case: &Case, log: &Log, dir: &Path) -> anyhow::Result<()> {
     let operation = case.operation;
     fill(dir)?;
@@ -147,7 +148,7 @@ pub(crate) fn drop_one(log: &Log, record: &[u8]) -> anyhow::Result<()> {
 }
 
 impl Scene<'_> {
-    /// What a survivor that has appended `appended` does on the full disk, until there is space.
+    /// The steps of a survivor that has appended `appended`, on the full disk until there is space.
     pub(crate) fn leave_full_disk(
         &self,
         log: &Log,

@@ -1,4 +1,4 @@
-//! What a reader sees that may not write, right after a death and before anybody goes on.
+//! The records of a reader that may not write, right after a death and before a survivor continues.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::check::{self, Fault};
 use super::scenario::{Case, Expected, Operation};
 use crate::payload::is_marker;
 
-/// What was there.
+/// The records that were there.
 pub(crate) struct Glimpse {
     begin: Lsn,
     /// But for what fills the places of others.
@@ -18,8 +18,8 @@ pub(crate) struct Glimpse {
 impl Glimpse {
     /// Reads the log, which must hold what is expected, and no less because somebody has died.
     ///
-    /// `None` where there may be no log yet, what the words tell of is gone with the stage, or what
-    /// is trimmed may be there still.
+    /// `None` where there may be no log yet, where the records that the words count are gone with
+    /// the stage, or where trimmed records may be there still.
     pub(crate) fn of(
         case: &Case,
         dir: &Path,
@@ -41,7 +41,7 @@ impl Glimpse {
         Ok(Some(Glimpse { begin: log.begin(), records: records(case, found) }))
     }
 
-    /// What was seen is there when others have gone on, but for what they removed.
+    /// The records are still there when survivors have continued, but for those that they removed.
     pub(crate) fn stays(&self, case: &Case, dir: &Path) -> Result<(), Fault> {
         let log = Options::default().read_only(true).open(dir);
         let log = log.map_err(|error| format!("opening to read failed: {error}"))?;

@@ -60,7 +60,7 @@ struct Outcome {
     errno: i32,
 }
 
-/// Whether a case can be tried: somebody comes by who neither held nor awaited anything before.
+/// Whether a case can be tried: a survivor comes that neither held nor awaited anything before.
 pub fn is_tried(case: &Case) -> bool {
     // A process that waits for space waits for ever.
     matches!(case.survivor, Survivor::Opener | Survivor::Attached)
@@ -103,7 +103,7 @@ impl Campaign<'_> {
         self.report.word(word::CALLS).store(calls.len() as u64, Ordering::SeqCst);
         let is_full = self.case.operation.is_on_full_disk();
         let is_wanted = |answer: &Answer| match answer {
-            // Their disk is full already, and that is what they are about.
+            // Their disk is full already: these cases are about it.
             Answer::Error(ENOSPC | EDQUOT) if is_full => false,
             Answer::Error(errno) => errors.contains(errno),
             Answer::Short(_) => short,
@@ -148,7 +148,7 @@ impl Campaign<'_> {
         Ok(calls)
     }
 
-    /// One victim, with one answer; what is known is a fault where it `is_asked_for`.
+    /// One victim, with one answer; a known exception is a fault where it `is_asked_for`.
     fn try_injection(&mut self, injection: Injection, is_asked_for: bool) -> io::Result<()> {
         self.enter(Phase::Prepare);
         self.report.set_text(&format!("--inject {injection}"));
@@ -268,8 +268,8 @@ fn can_fail(victim: Pid, call: &Call) -> bool {
     call.number != libc::SYS_close || call::file_of(victim, call).is_some_and(is_file)
 }
 
-/// A boot id that may not be read is no error: it says that any words are another boot's, and what
-/// was not committed is gone.
+/// A boot id that may not be read is no error: all words then count as those of another boot, and
+/// uncommitted records are gone.
 fn is_no_error(call: &str, answer: Answer) -> bool {
     call.ends_with("(boot_id)") && answer == Answer::Error(EACCES)
 }

@@ -91,7 +91,7 @@ pub enum Reached {
     End,
 }
 
-/// The system calls of an operation: what each writes, if it writes.
+/// The system calls of an operation: the bytes that each writes, if it writes.
 pub type Calls = Vec<Option<u64>>;
 
 /// The instructions of a stretch between two system calls, as one victim executed them.
@@ -219,8 +219,8 @@ pub fn learn(victim: Pid, calls: u64, steps_max: u64, control: &Path) -> io::Res
     }
 }
 
-/// Takes a victim through the whole operation, or its first `calls_max` system calls, and tells
-/// what they are.
+/// Takes a victim through the whole operation, or its first `calls_max` system calls, and lists
+/// them.
 pub fn list_calls(victim: Pid, calls_max: usize) -> io::Result<Calls> {
     let mut calls = Vec::new();
     while calls.len() < calls_max && next_stop(victim, Go::ToSystemCall)? == Stop::SystemCall {

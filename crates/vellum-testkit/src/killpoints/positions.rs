@@ -1,5 +1,5 @@
-//! Positions that somebody has stored: whatever dies then, and whoever goes on, each is the record
-//! that it was taken for, or is refused.
+//! Stored positions: after any death, and with any survivor, each leads to the record that it was
+//! taken for, or is refused.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use super::check::Fault;
 pub(crate) struct Taken(Vec<(Position, Vec<u8>)>);
 
 impl Taken {
-    /// Takes the positions of all records that can be read now. Where there is no log yet, or what
-    /// was begun with it has to be ended first, there are none.
+    /// Takes the positions of all records that can be read now. Where there is no log yet, or an
+    /// operation that was begun has to be ended first, there are none.
     pub(crate) fn add(&mut self, dir: &Path) {
         let Ok(log) = Options::default().read_only(true).open(dir) else { return };
         let Ok(mut reader) = log.reader(Lsn::ZERO) else { return };

@@ -1,7 +1,7 @@
 //! A log's files as another boot would find them.
 //!
-//! The places in the files are those of `docs/format.md`, written down here once more, so that
-//! what is tested does not say itself where it looks.
+//! The places in the files are those of `docs/format.md`, written down here once more, so that the
+//! tested code does not choose the places itself.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ const SEGMENT_HEADER_LEN: u64 = 4096;
 const ARRIVED_LEN: u64 = 256;
 
 /// Copies the files of a log as they are now. The control file takes the copy for itself, so that
-/// its words count: what is tested is what they tell of.
+/// its words count: the test is about the records that they count.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

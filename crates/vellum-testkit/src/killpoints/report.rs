@@ -1,4 +1,4 @@
-//! What a campaign reports to the process that started it, and how long it may take.
+//! The reports of a campaign to the process that started it, and the time that it may take.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub mod word {
     pub const FAULTS: usize = 6;
     /// 1 if every instruction was tried.
     pub const IS_COMPLETE: usize = 7;
-    /// What the campaign is doing ([`super::Phase`]).
+    /// The phase of the campaign ([`super::Phase`]).
     pub const PHASE: usize = 8;
     /// Stretches between system calls too long to be tried whole.
     pub const LONG_STRETCHES: usize = 9;
@@ -39,7 +39,7 @@ const SURVIVOR_SECONDS: u32 = 15;
 /// Seconds for making things ready and stepping.
 const HARNESS_SECONDS: u32 = 60;
 
-/// What a campaign is doing; a watchdog that bites in `Survive` has found a survivor held up.
+/// The phases of a campaign; a watchdog that bites in `Survive` has found a survivor held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Phase {

@@ -1,4 +1,4 @@
-//! What victims do while they are killed, and what a log must hold afterwards.
+//! The operations of victims, and the log that must be left by each.
 //!
 //! A case is an operation, a layout, a way to make file space ready, and a survivor. Everything
 //! happens in one order, so the records of the log are known but for those of the operation under
@@ -107,7 +107,7 @@ pub enum Operation {
     BlockRetain,
 }
 
-/// Who goes on after the victim's death.
+/// The process that continues after the victim's death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survivor {
     /// A process that opens the log afterwards.
@@ -131,7 +131,7 @@ pub enum Survivor {
 /// One row of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// What the victim does.
+    /// The operation of the victim.
     pub operation: Operation,
     /// How records lie in the log.
     pub layout: Layout,
@@ -141,7 +141,7 @@ pub struct Case {
     pub fill: Option<Fill>,
     /// Whether records have envelopes.
     pub envelope: bool,
-    /// Who goes on.
+    /// The process that continues.
     pub survivor: Survivor,
 }
 
@@ -287,8 +287,8 @@ impl Operation {
     /// Bytes of the record where a log is cut.
     pub const CUT_LEN: usize = 1000;
 
-    /// Bytes of the first record behind a death: where a log was cut, what it leaves with its seal
-    /// is just what the record there had.
+    /// Bytes of the first record behind a death: where a log was cut, the record and its seal have
+    /// just the length of the record that was there.
     pub fn len_behind_death(self) -> usize {
         const SEAL_LEN: usize = 32;
         let cuts = self.recovers() || self == Operation::Truncate;
@@ -412,8 +412,9 @@ impl Case {
         self.fill == Some(Fill::Staged)
     }
 
-    /// What the log must hold: `own` is the survivor's record from before the victim's operation,
-    /// `is_done` whether the operation was acknowledged, `later` what the survivor appended since.
+    /// The records that the log must hold: `own` is the survivor's record from before the victim's
+    /// operation, `is_done` whether the operation was acknowledged, `later` the records that the
+    /// survivor appended since.
     pub fn expected(&self, own: Option<Payload>, is_done: bool, later: &[Payload]) -> Expected {
         let mut all: Expected = Vec::new();
         // The oldest files may be gone, each with its record.

@@ -1,4 +1,4 @@
-//! Who goes on after a death, and how soon.
+//! The processes that continue after a death, and how soon.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -26,9 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const REOPEN_EVERY: u64 = 4;
 const REBUILD_EVERY: u64 = 8;
 
-/// What a survivor works with.
+/// The surroundings of a survivor.
 pub struct Scene<'a> {
-    /// What is tested.
+    /// The case that is tested.
     pub case: &'a Case,
     /// The log.
     pub dir: &'a Path,
@@ -181,8 +181,8 @@ impl Scene<'_> {
         Ok(saw_at.saturating_sub(start))
     }
 
-    /// Has the victim killed, then has `survive` go on, and holds it to what stood in the files and
-    /// to what somebody could read. `own` is what the survivor has appended before.
+    /// Has the victim killed, then runs `survive`, and compares its log with the earlier files and
+    /// the records that were readable. `own` is the record that the survivor has appended before.
     fn strike_and(
         &self,
         own: Option<Payload>,
@@ -326,7 +326,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// The next opener finds nothing in flight, whoever died.
+    /// The next opener finds nothing in flight after any death.
     fn reopen(&self) -> Result<(), Fault> {
         let log = self.open()?;
         let stat = log.stat().map_err(|error| format!("stat failed: {error}"))?;
@@ -380,8 +380,8 @@ impl Scene<'_> {
     }
 }
 
-/// What the survivor appends: one record to be read at once, and enough to come to segments that
-/// the victim may have begun to prepare.
+/// The records that the survivor appends: one record to be read at once, and enough to come to
+/// segments that the victim may have begun to prepare.
 pub(crate) fn later(case: &Case) -> Vec<Payload> {
     let long = case.operation.segment_capacity() as usize / 3;
     let is_long = matches!(

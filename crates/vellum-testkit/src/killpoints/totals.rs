@@ -1,4 +1,4 @@
-//! What the cases came to: a line for each, and one for all.
+//! The outcomes of the cases: a line for each, and one for all.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -90,13 +90,13 @@ fn print_end(case: &Case, page: &SharedPage, stop: Stop) {
     println!("       vellum-killpoints --case {case} {}", page.text());
 }
 
-/// What was done in a case whose system calls fail.
+/// The work of a case whose system calls fail.
 fn failed(load: &impl Fn(usize) -> u64) -> String {
     let how = if load(word::IS_COMPLETE) == 0 { "a sample" } else { "all" };
     format!("{:>6} failed ({how})", load(word::POINTS))
 }
 
-/// What was done in a case whose victims are killed.
+/// The work of a case whose victims are killed.
 fn killed(load: &impl Fn(usize) -> u64) -> String {
     let extent = match (load(word::IS_COMPLETE), load(word::LONG_STRETCHES)) {
         (0, _) => "a sample",

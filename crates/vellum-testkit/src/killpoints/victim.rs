@@ -20,7 +20,7 @@ use crate::trace::{self, Go, SharedPage, Stop};
 
 /// Word of the shared page: 1 once the operation under test has been acknowledged.
 pub const DONE: usize = 0;
-/// Word of the shared page: where the victim trims or truncates to, or what it marks.
+/// Word of the shared page: the position to which the victim trims or truncates, or that it marks.
 pub const TRIM_TO: usize = 1;
 /// Word of the shared page: number of a process that outlives the victim and is to be ended.
 const LINGERING: usize = 2;
@@ -120,7 +120,7 @@ fn act(case: &Case, dir: &Path, page: &SharedPage) -> anyhow::Result<()> {
     stay(case, dir, None, answer, page)
 }
 
-/// What a victim does that has been given an answer and lives on: it appends once more, and leaves.
+/// The end of a victim that got an answer and lives on: it appends once more, and leaves.
 fn stay(
     case: &Case,
     dir: &Path,

@@ -1,4 +1,4 @@
-//! The command line of `vellum-lies`, and what the trials came to.
+//! The command line of `vellum-lies`, and the outcomes of the trials.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use crate::trace::now_ns;
 const CANNOT_RUN: u8 = 2;
 const MACHINE_CANNOT: u8 = 77;
 
-/// The disks: their animal, what it is told, and whether it keeps what it promises.
+/// The disks: their animal, its options, and whether it keeps its promises.
 const DISKS: [(&str, &[&str], bool); 4] = [
     ("sound", &[], true),
     ("forgets", &["kept=0.5"], true),

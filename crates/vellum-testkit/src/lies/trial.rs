@@ -30,7 +30,7 @@ const TURNS_MAX: u64 = 2000;
 /// Nobody asks for more blocks than this; the cut comes before.
 const BLOCKS_MAX: u64 = 100_000;
 
-/// What a trial came to.
+/// The outcome of a trial.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Blocks that were promised.
@@ -149,7 +149,7 @@ fn blocks_of(medium: &File) -> anyhow::Result<HashSet<(u64, u64)>> {
     }
 }
 
-/// Compares what the check has said with what is on the medium.
+/// Compares the report of the check with the medium.
 fn judged(checked: &Checked, heard: &str, there: &HashSet<(u64, u64)>) -> anyhow::Result<Outcome> {
     let run = heard.split("run=").nth(1).and_then(|rest| rest.get(..16));
     let run = u64::from_str_radix(run.context("the head has no run")?, 16)?;

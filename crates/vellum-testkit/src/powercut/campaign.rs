@@ -20,7 +20,7 @@ use crate::random::Random;
 /// Violations of one filesystem that are told and whose images are kept; the others are counted.
 const TOLD_MAX: u64 = 5;
 
-/// What is to be done on each filesystem.
+/// The trials of each filesystem.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Where the recordings come from.
@@ -56,7 +56,7 @@ pub enum Source {
     Work {
         /// The workload.
         work: Template,
-        /// What the disk does wrong.
+        /// The failure of the disk.
         failure: Option<Failure>,
         /// Where to save the recording.
         save: Option<PathBuf>,

@@ -52,7 +52,7 @@ struct Arguments {
 enum Reference {
     /// Append records to a small log, as well or as badly as the mode says.
     SelfWork {
-        /// What it does right or wrong.
+        /// Its right or wrong behaviour.
         mode: WorkMode,
         /// Where the log is.
         dir: PathBuf,
@@ -62,7 +62,7 @@ enum Reference {
     },
     /// Look through the log that `self-work` has left.
     SelfCheck {
-        /// What it looks at.
+        /// The part that it checks.
         mode: CheckMode,
         /// Where the log is.
         dir: PathBuf,
@@ -114,7 +114,7 @@ struct CampaignArguments {
     /// when the disk alone was lost.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "another,same")]
     boots: Vec<Boot>,
-    /// Also demand that what is found has no gap.
+    /// Also demand that the records have no gap.
     #[arg(long)]
     prefix: bool,
     /// Also cut the power during each recovery, so many times.
@@ -160,8 +160,8 @@ fn tell(error: &anyhow::Error) -> u8 {
     if error.is::<Missing>() && may_be_missing { MACHINE_CANNOT } else { CANNOT_RUN }
 }
 
-/// Runs the campaigns of a list. One that breaks a promise or cannot run is the last; what this
-/// machine cannot do is left out, and the status says so.
+/// Runs the campaigns of a list. One that breaks a promise or cannot run is the last; campaigns
+/// that this machine cannot run are left out, and the status says so.
 fn run_all(profile: Profile, seconds: Option<u64>) -> anyhow::Result<u8> {
     let mut status = 0;
     for campaign in profile.campaigns() {

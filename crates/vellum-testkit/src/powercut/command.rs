@@ -12,7 +12,7 @@ use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 
-/// What stands for the directory on the disk.
+/// The placeholder of the directory on the disk.
 const PLACE: &str = "{dir}";
 
 /// A command with a place for the directory; run by the shell.
@@ -33,9 +33,9 @@ impl std::str::FromStr for Template {
 /// How a command ended.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// What it printed, if that was kept.
+    /// Its standard output, if that was kept.
     pub stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: String,
     /// Its exit status, if it exited.
     pub status: Option<i32>,

@@ -27,7 +27,7 @@ pub enum Unflushed {
     Torn,
 }
 
-/// What stands in a block that was lost.
+/// The bytes of a lost block.
 const LOST: u8 = 0xdb;
 
 const UNFLUSHED: [Unflushed; 6] = [
@@ -130,9 +130,9 @@ pub struct Walk<'a> {
     medium: Image,
     /// Indices of the writes that no flush has covered.
     unflushed: Vec<usize>,
-    /// What the workload has promised up to here.
+    /// The promises of the workload up to here.
     pub acknowledged: Ranges,
-    /// What it has announced to delete.
+    /// The ranges that it has announced to delete.
     pub dropped: Ranges,
 }
 
@@ -233,14 +233,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What a write may be torn into.
+    /// The length of the parts into which a write may be torn.
     fn sector_len(&self, offset: u64, len: usize) -> usize {
         let end = offset + len as u64;
         let is_undivided = |block: &u64| offset < block + BLOCK_LEN as u64 && *block < end;
         if self.undivided.iter().any(is_undivided) { BLOCK_LEN } else { self.sector_len }
     }
 
-    /// The medium with nothing of what no flush has covered.
+    /// The medium without the writes that no flush has covered.
     pub fn into_medium(self) -> Image {
         self.medium
     }

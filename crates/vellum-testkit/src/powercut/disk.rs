@@ -1,5 +1,4 @@
-//! The disk that a filesystem lies on: it answers, keeps a record of what it was asked, and fails
-//! when it is told to.
+//! The disk below a filesystem: it answers, records the requests, and fails on command.
 //!
 //! # Why an acknowledgement in the recording is a sound one
 //!
@@ -26,15 +25,15 @@ use super::image::Image;
 use super::recording::{Event, Recording};
 use super::verdict::Announcement;
 
-/// What goes wrong with a disk, counted from the beginning of the recording.
+/// The failure of a disk, counted from the beginning of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// This write fails and leaves nothing.
     Write(u64),
-    /// This flush fails; what it should have covered stays in the cache.
+    /// This flush fails; the writes that it should have covered stay in the cache.
     Flush(u64),
-    /// This flush fails and what it should have covered is gone; as many more flushes fail as
-    /// writes are gone.
+    /// This flush fails, and the writes that it should have covered are gone; as many more flushes
+    /// fail as writes are gone.
     Lose(u64),
 }
 
@@ -62,7 +61,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a disk does not do any more. Each request that fails has changed nothing.
+/// The requests that a disk refuses from now on. Each request that fails has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     /// Writes and flushes fail.
@@ -84,7 +83,7 @@ pub struct Disk {
     flushes: u64,
     /// So many more flushes fail, for those whose writes are gone.
     untold: usize,
-    /// What the workload says comes out here; never waited for.
+    /// The announcements of the workload come out here; the disk never waits for them.
     announcements: OwnedFd,
     /// The beginning of a line.
     unfinished: Vec<u8>,
@@ -132,7 +131,7 @@ impl Disk {
         self.unfinished.clear();
     }
 
-    /// Ends the recording, and takes in what the workload has said to the last.
+    /// Ends the recording, and takes in all announcements of the workload.
     pub fn stop_recording(&mut self) -> anyhow::Result<Recording> {
         self.listen();
         (self.failure, self.untold) = (None, 0);
@@ -152,7 +151,7 @@ impl Disk {
         self.announcements.as_fd()
     }
 
-    /// Takes in what the workload has said until now.
+    /// Takes in the announcements of the workload until now.
     pub fn listen(&mut self) {
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = rustix::io::read(&self.announcements, &mut bytes) {
@@ -221,7 +220,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Goes back to what the last flush left.
+    /// Returns to the state of the last flush.
     fn lose_cache(&mut self) {
         if let Some(recording) = &self.recording {
             let mut walk = Walk::new(recording, &[]);

@@ -1,4 +1,4 @@
-//! What is on a disk at one moment: blocks that copies of an image share until one is written.
+//! The content of a disk at one moment: blocks that copies of an image share until one is written.
 
 use std::fs::File;
 use std::io;
@@ -36,7 +36,7 @@ impl Image {
         (self.blocks.len() * BLOCK_LEN) as u64
     }
 
-    /// Fills `bytes` with what is at `offset`; behind the end are zeros.
+    /// Fills `bytes` with the content at `offset`; behind the end are zeros.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) {
         for (index, start, part) in spans(offset, bytes.len()) {
             let target = &mut bytes[part.clone()];
@@ -75,7 +75,7 @@ impl Image {
         let mut block = [0; BLOCK_LEN];
         let mut offset = 0;
         loop {
-            // What was never written need not be read.
+            // Ranges that were never written need not be read.
             offset = match rustix::fs::seek(&file, SeekFrom::Data(offset)) {
                 Ok(data) => data - data % BLOCK_LEN as u64,
                 Err(Errno::NXIO) => return Ok(image),

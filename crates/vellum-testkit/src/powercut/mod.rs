@@ -1,4 +1,5 @@
-//! `vellum-powercut`: what a log promised to keep must be there, wherever the writes are cut off.
+//! `vellum-powercut`: everything that a log promised to keep must be there after any cut of the
+//! writes.
 //!
 //! A workload runs once on a real filesystem, on a disk that this process serves. Each write, each
 //! flush and each promise of the workload is recorded in one order. Then, for many moments of that
@@ -6,7 +7,7 @@
 //! check command says which records it finds: once as after a reboot, and once in the same boot, as
 //! if the disk alone had been lost.
 //!
-//! What it cannot see: a disk that lies about flushes or decays; a write that is on its way while a
+//! It cannot see: a disk that lies about flushes or decays; a write that is on its way while a
 //! flush is (it counts as flushed); a write with its own flush bit, which here flushes all others
 //! too; a directory that was not synced after a file was created in it, which ext4, XFS and btrfs
 //! forgive.

@@ -29,7 +29,7 @@ impl Ranges {
         self.ranges.insert(first, last);
     }
 
-    /// What is in this set and not in `other`.
+    /// The ranges of this set that are not in `other`.
     pub fn without(&self, other: &Ranges) -> Ranges {
         let mut rest = Ranges::default();
         for (&start, &end) in &self.ranges {

@@ -1,4 +1,4 @@
-//! What a disk was asked to do and what the workload said meanwhile, in one order.
+//! The requests to a disk and the announcements of the workload, in one order.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -18,7 +18,7 @@ pub enum Event {
     Write(u64, Vec<u8>),
     /// All that was written before is on the medium.
     Flush,
-    /// A flush failed, and what was in the cache is gone.
+    /// A flush failed, and the content of the cache is gone.
     Lost,
     /// The workload promised that these records survive.
     Acknowledged(RangeInclusive<u64>),

@@ -1,4 +1,4 @@
-//! What a campaign came to.
+//! The outcome of a campaign.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use vellum_zoo::filesystem::Filesystem;
 
 use super::recording::{Event, Recording};
 
-/// What was done on one filesystem.
+/// The trials on one filesystem.
 #[derive(Clone, Debug)]
 pub struct Totals {
     filesystem: Filesystem,

@@ -3,8 +3,8 @@
 //! # Safety
 //!
 //! Each function is a thin one over a few calls to the C library or the kernel, and hands out only
-//! safe values. Who may call it and when is said at each: namespaces and forks want a process with
-//! one thread.
+//! safe values. The comment of each names its permitted callers: namespaces and forks want a
+//! process with one thread.
 
 #![allow(unsafe_code)]
 

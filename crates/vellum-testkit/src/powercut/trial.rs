@@ -15,7 +15,7 @@ use super::medium::Medium;
 use super::recording::Recording;
 use super::verdict::Found;
 
-/// What the commands are given, on the filesystem.
+/// The directory of the commands, on the filesystem.
 const WORK_DIR: &str = "work";
 
 /// The disk, and where its filesystem is mounted.

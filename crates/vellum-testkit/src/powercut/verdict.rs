@@ -1,16 +1,16 @@
-//! What the check command found, held against what the workload was promised.
+//! The records of the check command, compared with the promises to the workload.
 
 use anyhow::bail;
 
 use super::command::Outcome;
 use super::ranges::{self, Ranges};
 
-/// What a check command reports.
+/// The report of a check command.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The records that are there.
     pub records: Ranges,
-    /// What it complains of, and what cannot be understood.
+    /// Its complaints, and lines that cannot be understood.
     pub complaints: Vec<String>,
 }
 
@@ -39,12 +39,12 @@ pub struct Promise {
     pub required: Ranges,
     /// About to be deleted: may be there or not.
     pub dropped: Ranges,
-    /// With this first number, what is there must have no gap.
+    /// From this number on, the records must have no gap.
     pub prefix_from: Option<u64>,
 }
 
 impl Promise {
-    /// What was broken, each in a sentence.
+    /// The broken promises, each in a sentence.
     pub fn violations(&self, found: &Found) -> Vec<String> {
         let mut violations = found.complaints.clone();
         let missing = self.required.without(&found.records);
@@ -63,7 +63,7 @@ impl Promise {
     }
 }
 
-/// What a line of the workload announces.
+/// The announcement in a line of the workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// These records survive from now on.

@@ -35,11 +35,11 @@ Examples:
 /// log that is not there holds nothing, which is good.
 ///
 /// Records are numbered from 0. With W writers, processes times threads, number n is a record of
-/// writer n mod W. What is found of each writer has to be unbroken, from its first record on or,
+/// writer n mod W. The records of each writer have to be unbroken, from its first record on or,
 /// after a trim, from some record on.
 ///
-/// With --retain-files, a writer announces before each record, as `DROP`, what the next records may
-/// remove. It keeps as many files as there are writers, and two, beyond what it promises.
+/// With --retain-files, a writer announces before each record, as `DROP`, the records that the next
+/// ones may remove. It keeps as many files as there are writers, and two, beyond its promise.
 ///
 /// A new framed log is filled the staged way, a text log mapped, unless --fill says otherwise.
 #[derive(Debug, Parser)]
@@ -88,8 +88,8 @@ pub(super) struct Args {
     /// After so many of its records, the first writer makes a segment ready
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) prepare_every: Option<u64>,
-    /// After so many of its records, the first writer trims: what was committed when it did so
-    /// before goes
+    /// After so many of its records, the first writer trims: the records that were committed at its
+    /// last trim go
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trim_every: Option<u64>,
     /// Before it trims, commit a cursor that holds records to the position, and trim to the end:

@@ -1,11 +1,12 @@
-//! Where a power cut has torn a text log, and what stands behind that.
+//! The places where a power cut has torn a text log, and the lines behind them.
 //!
-//! **The rule.** A text log has no checksums. What a power cut leaves of it, once it is open again:
+//! **The rule.** A text log has no checksums. After a power cut, once it is open again, it has this
+//! shape:
 //!
 //! - Every line before the end of the last commit is there, whole and once, and those of a writer
 //!   in its order.
-//! - Behind that, lines may be there, or be missing, or be there in part. The place of what is
-//!   missing shows: as a line that is not whole, as one of tildes, or as the end of a file.
+//! - Behind that, lines may be there, or be missing, or be there in part. The place of missing
+//!   lines shows: as a line that is not whole, as one of tildes, or as the end of a file.
 //! - What is appended afterwards starts a line of its own.
 //!
 //! So whatever stands behind such a place, up to the marker of the check that found it, was not
@@ -13,7 +14,7 @@
 
 use vellum::Lsn;
 
-/// What was seen of a log so far, line by line.
+/// The part of a log that was read so far, line by line.
 #[derive(Debug)]
 pub(super) struct Breaks {
     segment_capacity: u64,

@@ -1,4 +1,4 @@
-//! What a crash left: is every record good, and does the log go on?
+//! The check after a crash: is every record good, and can the log continue?
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -16,8 +16,8 @@ use super::survey::{Entry, Survey};
 /// Checks append records of this length.
 const MARKER_BYTES: u64 = 64;
 
-/// Prints the numbers of the log in `path`, and what is wrong; returns whether nothing is.
-/// `is_torn` tells whether a power cut may have left lines in part.
+/// Prints the numbers of the log in `path`, and its faults; returns whether it has none. `is_torn`
+/// tells whether a power cut may have left lines in part.
 pub(super) fn run(path: &Path, is_torn: bool) -> Result<bool> {
     let faults = match open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
@@ -26,7 +26,7 @@ pub(super) fn run(path: &Path, is_torn: bool) -> Result<bool> {
             let survey = look(&log, is_torn);
             // Known before anything is written, which may end in a crash of its own.
             print(&ranges(&survey.sorted_numbers()))?;
-            // What is wrong stays as it was found.
+            // A log with faults stays as it is.
             if survey.faults.is_empty() { go_on(log, survey, is_torn) } else { survey.faults }
         }
     };
@@ -46,7 +46,7 @@ fn open(path: &Path) -> vellum::Result<Log> {
     Options::default().create(Create::Never).open(path)
 }
 
-/// What the log holds, and what is wrong with its files too.
+/// The records of the log, and the faults of its files too.
 fn look(log: &Log, is_torn: bool) -> Survey {
     let mut survey = Survey::of(log, is_torn);
     survey.faults.extend(files::faults(log));
@@ -54,7 +54,7 @@ fn look(log: &Log, is_torn: bool) -> Survey {
     survey
 }
 
-/// A cursor is neither in front of what was trimmed, as if a commit of it had been undone, nor
+/// A cursor is neither in front of the trimmed part, as if a commit of it had been undone, nor
 /// beyond the end; and it is there if something was trimmed in front of it.
 fn cursor_faults(log: &Log) -> Vec<String> {
     let cursors = match log.cursors() {

@@ -20,7 +20,7 @@ pub fn main() -> ExitCode {
     exit_code(PROGRAM, outcome, |_| None)
 }
 
-/// Returns whether all is well; what is not has been printed.
+/// Returns whether all is well; faults have been printed.
 fn run(args: &Args) -> Result<bool> {
     match args.process {
         Some(process) => one_process(args, process)?,

@@ -13,7 +13,7 @@ struct TextFile {
     is_compressed: bool,
 }
 
-/// What is wrong with the files of a log that nobody else has open.
+/// The faults of the files of a log that no other process has open.
 pub(super) fn faults(log: &Log) -> Vec<String> {
     if log.layout() != Layout::Text {
         return Vec::new();
@@ -45,7 +45,7 @@ fn list(dir: &Path) -> Result<Vec<TextFile>> {
     Ok(names.into_iter().filter_map(parse).collect())
 }
 
-/// What a file was compressed from, by its name.
+/// The name of the file before it was compressed.
 fn plain_name(name: &str) -> Option<&str> {
     [".zst", ".gz"].into_iter().find_map(|suffix| name.strip_suffix(suffix))
 }

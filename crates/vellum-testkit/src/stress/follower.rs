@@ -1,7 +1,7 @@
-//! A durable reader beside the writers, which says what it was given.
+//! A durable reader beside the writers, which prints its records.
 //!
-//! What a durable reader returns survives a power cut. So with `--follow` the writers say nothing,
-//! and what the reader was given is what the run promises.
+//! Records of a durable reader survive a power cut. So with `--follow` the writers print nothing,
+//! and the run promises the records of the reader.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

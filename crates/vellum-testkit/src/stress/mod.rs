@@ -1,4 +1,4 @@
-//! `vellum-stress`: the workload of every crash test, and the check of what a crash left.
+//! `vellum-stress`: the workload of every crash test, and the check after a crash.
 //!
 //! ```text
 //!   cli        what is done, and how it went               args    the command line

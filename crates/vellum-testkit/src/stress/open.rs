@@ -20,7 +20,7 @@ pub(super) fn open(args: &Args) -> vellum::Result<Log> {
     asked(new, args).open(&args.log)
 }
 
-/// `options` with what the command line asks for.
+/// `options` with the choices of the command line.
 fn asked(mut options: Options, args: &Args) -> Options {
     if let Some(bytes) = args.shape.segment_bytes {
         options = options.tuning(Tuning::new().segment_capacity_bytes(bytes));

@@ -1,4 +1,4 @@
-//! Records that can be told, to the last byte, from what they are called.
+//! Records whose bytes follow from their names, to the last one.
 //!
 //! A record begins with its name in words, as `r17/4/1 `; the rest is drawn from the name and the
 //! length, at least 8 bytes of it, so that a record that was cut, mixed with another or invented
@@ -16,7 +16,7 @@ use crate::random::{Random, mixed};
 /// Enough that no other record passes for this one.
 const DRAWN_BYTES_MIN: usize = 8;
 
-/// What a record is called.
+/// The name of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     /// A record of the workload.

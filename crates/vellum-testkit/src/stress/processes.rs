@@ -88,13 +88,13 @@ fn died(index: usize, status: ExitStatus) -> anyhow::Error {
     anyhow!("process {index} died before it was done ({status})")
 }
 
-/// What was said, without the name of this program, which is said again.
+/// The message without the name of this program, which is printed again.
 fn own_words(words: &str) -> &str {
     let text = words.strip_prefix(PROGRAM).and_then(|text| text.strip_prefix(": "));
     text.unwrap_or(words)
 }
 
-/// What a process said before it ended.
+/// The error output of a process before it ended.
 fn last_words(stderr: Option<ChildStderr>) -> String {
     let mut words = String::new();
     let _ = stderr.map(|mut stderr| stderr.read_to_string(&mut words));

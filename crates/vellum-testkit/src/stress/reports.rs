@@ -1,8 +1,8 @@
-//! What a process says on standard output, while several threads have something to say.
+//! The standard output of a process in which several threads print.
 //!
-//! Whoever records what is said next to what the disk was told relies on two things: a line comes
-//! after the commit it speaks of, and before whatever the same thread does next. So nothing is
-//! collected, and each line is one write(2).
+//! A recorder that mixes these lines with the requests to the disk relies on two things: a line
+//! comes after its commit, and before the next step of the same thread. So nothing is collected,
+//! and each line is one write(2).
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
-//! What a text log may remove by its own retention, announced before that can happen.
+//! The files that a text log may remove by its own retention, announced before that can happen.
 //!
-//! Whoever goes on in a new file removes old ones, and no append tells beforehand that it will. So
-//! each writer announces, before each record, what is gone if every writer goes on in a new file
-//! once and two checks do it after them.
+//! A writer that begins a new file removes old ones, and no append announces that. So each writer
+//! announces, before each record, the files that are removed if every writer begins a new file once
+//! and two checks do it after them.
 //!
 //! That suffices: take what was announced from the latest look at the files, of all that was
 //! announced before a file goes. No writer has begun a second record since that look, or it would
@@ -77,7 +77,7 @@ fn keep_from(log: &Path, kept: usize) -> Result<Lsn> {
     Ok(index.map_or(Lsn::ZERO, |index| firsts[index]))
 }
 
-/// What stands before `end`. Others may remove of it meanwhile what they have announced.
+/// The records before `end`. Meanwhile others may remove those that they have announced.
 fn going(log: &Log, end: Lsn) -> Result<Survey> {
     loop {
         let begin = log.begin();

@@ -1,4 +1,4 @@
-//! What a log holds: every record verified, every gap noticed.
+//! The content of a log: every record verified, every gap noticed.
 
 use std::collections::HashMap;
 use std::thread;
@@ -25,13 +25,13 @@ pub(super) struct Survey {
     pub(super) uncommitted: Vec<Entry>,
     /// The checks' markers.
     pub(super) markers: Vec<Entry>,
-    /// What is wrong.
+    /// The faults.
     pub(super) faults: Vec<String>,
     /// Whether the first numbers may be missing.
     is_trimmed: bool,
     /// Writers and seed of the first record; all have the same.
     run: Option<(u64, u64)>,
-    /// What comes next of each writer, and where its last record stands.
+    /// The next number of each writer, and the position of its last record.
     next: HashMap<u64, Entry>,
     next_marker: Option<u64>,
     /// Where a power cut tore the log, if it may have done so.
@@ -72,13 +72,13 @@ impl Survey {
         numbers
     }
 
-    /// What each of `writers` goes on with, if this is a run of theirs with this seed.
+    /// The next number of each of `writers`, if this is a run of theirs with this seed.
     pub(super) fn next_numbers(&self, writers: u64, seed: u64) -> Result<Vec<u64>, String> {
         if let Some((writers, seed)) = self.run.filter(|run| *run != (writers, seed)) {
             let plural = if writers == 1 { "" } else { "s" };
             return Err(format!("it holds records of {writers} writer{plural} with seed {seed}"));
         }
-        // All that a writer had may have been trimmed; what it goes on with is new at any rate.
+        // All that a writer had may have been trimmed; its next number is new at any rate.
         let numbers = self.records.iter().map(|(_, number)| number);
         let unused = numbers.max().map_or(0, |number| number.saturating_add(1));
         let first = |writer| match self.is_trimmed {

@@ -73,7 +73,7 @@ struct Writer<'a> {
     /// Where the newest record stands, of all and of those that may be trimmed.
     newest: Lsn,
     settled: Lsn,
-    /// What was settled when it trimmed last.
+    /// The end of the committed part when it trimmed last.
     trim_next: Lsn,
     retention: Option<Retention>,
     /// Where it commits with `sync`.
@@ -181,7 +181,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// What the first writer does for all, after so many of its records.
+    /// The tasks of the first writer for all, after so many of its records.
     fn look_after(&mut self, count: u64) -> Result<()> {
         let is_due = |every: Option<u64>| every.is_some_and(|every| count.is_multiple_of(every));
         if is_due(self.args.checkpoint_every) && self.settled > self.log.begin() {

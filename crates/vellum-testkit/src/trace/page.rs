@@ -13,8 +13,8 @@ const PAGE_LEN: usize = 4096;
 
 /// A page that children share with the process that made it.
 ///
-/// What a child stores here is seen by its parent whenever the child dies: this is how a victim
-/// tells that a record has been acknowledged.
+/// The parent sees the stores of a child here even if the child dies: by them a victim reports
+/// acknowledged records.
 #[derive(Debug)]
 pub struct SharedPage {
     start: NonNull<AtomicU64>,

@@ -1,4 +1,4 @@
-//! A campaign: workers in some worlds, kills and stops, and the check of what was promised.
+//! A campaign: workers in some worlds, kills and stops, and the check of the promises.
 //!
 //! The process that runs it has one thread and is in a world like ours. It hears all workers
 //! through one pipe, which ends when the last of them is gone.
@@ -12,7 +12,7 @@ use super::shape::Shape;
 use super::surroundings::Surroundings;
 use super::table::{self, Kind, World};
 
-/// What a campaign is made of; the same again does the same, but for who is faster.
+/// The parts of a campaign; the same parts do the same again, but for the speed of each process.
 pub(crate) struct Campaign {
     pub(crate) worlds: Vec<&'static World>,
     pub(crate) shape: Shape,
@@ -56,7 +56,7 @@ impl Campaign {
             && let Some(path) = surroundings.image()?
         {
             let mut promised = image.unwrap_or_else(|| ledger.clone());
-            // What was trimmed while it was made may be there or not.
+            // Records that were trimmed while it was made may be there or not.
             promised.trimmed = ledger.trimmed;
             promised.appended.iter_mut().for_each(|(key, record)| {
                 record.is_cut |= ledger.appended.get(key).is_some_and(|now| now.is_cut);

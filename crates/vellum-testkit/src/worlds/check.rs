@@ -16,7 +16,7 @@ use crate::trace;
 const SECONDS_MAX: u32 = 30;
 const LAST: &[u8] = b"one more, after everything\n";
 
-/// What is looked at.
+/// The part that is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Log,

@@ -1,4 +1,4 @@
-//! The command line of `vellum-worlds`, and what it prints.
+//! The command line of `vellum-worlds`, and its output.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::trace;
 #[derive(Debug, Parser)]
 #[command(name = "vellum-worlds")]
 struct Arguments {
-    /// Name the worlds and what they promise, and do nothing.
+    /// Name the worlds and their promises, and do nothing.
     #[arg(long)]
     list: bool,
     /// Only this world, or these at once: `--world umask-077+exec`.
@@ -57,7 +57,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// What the processes of a campaign do.
+    /// The processes of a campaign.
     #[command(hide = true)]
     Worker(WorkerArgs),
     /// Has logs live on disks that are full or fail.
@@ -194,7 +194,7 @@ fn pairs_of(worlds: &[&'static World]) -> Vec<Together> {
     pairs.filter(|pair| table::agree(pair)).collect()
 }
 
-/// What has come of the campaigns so far.
+/// The outcomes of the campaigns so far.
 struct Run {
     start: Instant,
     campaigns: u64,

@@ -28,7 +28,7 @@ const WORKERS: usize = 3;
 /// So many are killed, and others come for them.
 const KILLS_MAX: u64 = 3;
 
-/// Workers, and what they say.
+/// Workers, and their lines.
 pub(super) struct Crew<'a> {
     campaign: &'a Campaign,
     base: &'a Path,
@@ -48,7 +48,7 @@ pub(super) struct Crew<'a> {
     /// How many reports were heard when one was stopped last.
     stopped_at: u64,
     pub(super) ledger: Ledger,
-    /// What was promised when an image was made.
+    /// The promises when an image was made.
     pub(super) image: Option<Ledger>,
     pub(super) kills: u64,
     pub(super) faults: Vec<String>,
@@ -106,7 +106,7 @@ impl<'a> Crew<'a> {
         let writer = self.writer.as_ref().context("no more can be started")?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(args.words()).stdin(Stdio::piped()).stdout(writer.try_clone()?);
-        // What it does wrong is printed; a signal to it is one to what it forks, too.
+        // Its faults are printed; its forked children get its signals, too.
         let mut child = command.process_group(0).spawn()?;
         let stdin = child.stdin.take();
         self.workers.insert(child.id() as i32, Worker { number, stdin, is_killed: false });
@@ -164,7 +164,7 @@ impl<'a> Crew<'a> {
             while groups.iter().find(is_moving).is_some() {
                 std::thread::yield_now();
             }
-            // What they said until now.
+            // Their lines until now.
             while sys::can_read(self.reader.as_fd(), 0) && self.step()? {}
         }
         self.image = Some(self.ledger.clone());
@@ -207,7 +207,7 @@ impl<'a> Crew<'a> {
         Some((chosen.1, chosen.0))
     }
 
-    /// Kills a worker; what it forked lives on, but in a PID namespace.
+    /// Kills a worker; its children live on, except in a PID namespace.
     fn kill(&mut self, process: i32) {
         let forks = self.campaign.worlds.iter().any(|world| world.kind.area() == Area::Life);
         sys::signal(if forks { process } else { -process }, libc::SIGKILL);
@@ -285,7 +285,7 @@ impl<'a> Crew<'a> {
         Ok(is_open)
     }
 
-    /// What a worker forked may die when the worker is dead: nobody is left to report that.
+    /// A child may die when its worker is dead: then no process reports that.
     fn forget_the_gone(&mut self) {
         for (group, worker) in &self.workers {
             let sides = [letter(worker.number, 0), letter(worker.number, 1)];

@@ -1,4 +1,4 @@
-//! What a worker does before anything else, to be in its worlds.
+//! The first steps of a worker, which put it into its worlds.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,8 @@ pub(crate) fn enter(
         let none = Path::new("none");
         sys::mount(none, Path::new("/"), "", libc::MS_REC | libc::MS_PRIVATE, "")?;
     }
-    // What needs the rights of root comes first, the user last, and what may run out between them.
+    // Steps that need the rights of root come first, the change of the user last, and limits
+    // between them.
     for area in [Area::Memory, Area::Boot, Area::Pid, Area::Limit, Area::User] {
         for world in worlds.iter().filter(|world| world.kind.area() == area) {
             enter_one(world.kind, worker, base, random)?;

@@ -1,18 +1,18 @@
-//! What the workers of a campaign were promised, and what must be there of it afterwards.
+//! The promises to the workers of a campaign, and the records that must be there afterwards.
 
 use std::collections::BTreeMap;
 
 use super::report::Report;
 use crate::payload::Payload;
 
-/// What has been reported so far.
+/// The reports so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     /// Records that were appended, by writer and number, and where.
     pub(crate) appended: BTreeMap<(char, u32), Appended>,
     /// The newest position that was committed.
     pub(crate) committed: u64,
-    /// What lies before may be gone.
+    /// Records before this position may be gone.
     pub(crate) trimmed: u64,
     /// Where a truncation began that was not reported to be done.
     pub(crate) cutting: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Failure {
 pub(crate) enum Keeps {
     /// Whatever was acknowledged.
     Appended,
-    /// What was committed: the rest may be there.
+    /// The committed records: the rest may be there.
     Committed,
 }
 

@@ -1,4 +1,4 @@
-//! What a side does to the log: a bit of everything, as its seed decides.
+//! The operations of a side on the log: a bit of everything, as its seed decides.
 
 use std::io::Write;
 

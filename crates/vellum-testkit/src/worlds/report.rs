@@ -1,4 +1,4 @@
-//! What a worker says, line by line, of what it did and was promised.
+//! The lines of a worker about its operations and the promises to it.
 //!
 //! All write to one pipe, a line with one call. A line comes after the call of the log that it
 //! speaks of; of those that take something away (`Trimming`, `Cutting`) one comes before, too.
@@ -12,8 +12,8 @@ pub(crate) enum Report {
     Begun,
     /// It has opened the log.
     Opened,
-    /// Opening had to recover the log. Up to here it is what it was; what stood behind and was not
-    /// committed may be gone.
+    /// Opening had to recover the log. Up to here it is unchanged; uncommitted records behind that
+    /// may be gone.
     Recovered(u64),
     /// Its record with this number and length was appended at this position or, in a batch, behind
     /// it.
@@ -24,12 +24,12 @@ pub(crate) enum Report {
     },
     /// The record that starts at this position, and everything before it, is durable.
     Committed(u64),
-    /// What lies before this position may be gone.
+    /// Records before this position may be gone.
     Trimming(u64),
     /// The checkpoint may be, and then is, at this position.
     Marking(u64),
     Marked(u64),
-    /// What lies at this position and behind it may be, and then is, gone.
+    /// Records at this position and behind it may be gone, and then are.
     Cutting(u64),
     Cut(u64),
     /// An operation failed: which, the kind of the error, and its words.
@@ -79,7 +79,7 @@ impl FloorCharBoundary for str {
     }
 }
 
-/// The side that says a line, and what it says; `None` for a line that is none of these.
+/// The side that says a line, and its report; `None` for a line that is none of these.
 pub(crate) fn parse(line: &str) -> Option<(char, Report)> {
     let mut words = line.splitn(3, ' ');
     let side = words.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What the logs of campaigns are made of.
+//! The kinds of logs in campaigns.
 
 use std::fmt;
 use std::str::FromStr;

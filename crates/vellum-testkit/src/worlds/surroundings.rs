@@ -1,4 +1,4 @@
-//! What surrounds the log of a campaign: directories, owners, filesystems, and what is done to them
+//! The surroundings of a campaign's log: directories, owners, filesystems, and the changes to them
 //! while workers work.
 
 use std::fs;
@@ -157,8 +157,8 @@ impl Surroundings {
         Ok(())
     }
 
-    /// Copies the log until `cp` does not complain of files that went meanwhile: who gets that
-    /// error has no copy.
+    /// Copies the log until `cp` does not complain of files that were removed meanwhile: with that
+    /// error the copy is incomplete.
     fn copy_living(&self) {
         let to = self.base.join("copy");
         for _ in 0..COPIES_MAX {

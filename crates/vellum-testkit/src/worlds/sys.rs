@@ -36,10 +36,10 @@ pub(crate) enum End {
     Killed(i32),
 }
 
-/// Forks; the child runs `body` and exits with what it returns. It does not die with its parent.
+/// Forks; the child runs `body` and exits with its result. It does not die with its parent.
 pub(crate) fn fork(body: impl FnOnce() -> i32) -> io::Result<pid_t> {
     // SAFETY: the child uses nothing that another thread of this process may hold locked, but the
-    // allocator, which the C library makes safe across forks, and what is tested here.
+    // allocator, which the C library makes safe across forks, and the tested library.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -196,7 +196,8 @@ fn check(answer: c_int) -> io::Result<()> {
 }
 
 /// Has a filesystem stop, as it does after an error of its journal: `XFS_IOC_GOINGDOWN`, which is
-/// `EXT4_IOC_SHUTDOWN`. `how` says what is written before: all (0), the journal (1), nothing (2).
+/// `EXT4_IOC_SHUTDOWN`. `how` is the part that is written before: all (0), the journal (1), nothing
+/// (2).
 pub(crate) fn shut_down(root: &File, how: u32) -> io::Result<()> {
     const GOING_DOWN: libc::c_ulong = 0x8004_587d;
     // SAFETY: the call reads a `u32`, which outlives it.
@@ -210,7 +211,7 @@ pub(crate) fn words(words: &[&str]) -> Command {
     command
 }
 
-/// Runs a program of the administrator's, which must succeed; what it prints.
+/// Runs a program of the administrator's, which must succeed; returns its output.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let output = command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output()?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! The worlds: what each is called and promises. `docs/worlds.md` has the same table.
+//! The worlds: the name and the promise of each. `docs/worlds.md` has the same table.
 
 use super::ledger::Keeps;
 use super::shape::Shape;
@@ -12,7 +12,7 @@ pub(crate) struct World {
     pub(crate) promise: &'static str,
 }
 
-/// What is different in a world.
+/// The difference of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Plain,
@@ -279,7 +279,7 @@ pub(crate) fn find_all(names: &str) -> Result<Vec<&'static World>, String> {
     names.split('+').map(find).collect()
 }
 
-/// What a campaign is called.
+/// The name of a campaign.
 pub(crate) fn title(worlds: &[&World]) -> String {
     worlds.iter().map(|world| world.name).collect::<Vec<_>>().join("+")
 }

@@ -1,8 +1,8 @@
-//! A process of a campaign: it enters its worlds, works on the log, and says what it was promised.
+//! A process of a campaign: it enters its worlds, works on the log, and reports the promises to it.
 //!
 //! In worlds with forks it becomes two processes, with a side each: a letter, under which it
-//! reports and appends. What a side has done before it lingers is its share; it keeps the log open
-//! until its standard input ends, so that whatever it holds others up with is noticed.
+//! reports and appends. The operations of a side before it lingers are its share; it keeps the log
+//! open until its standard input ends, so that the campaign notices when it blocks others.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -24,7 +24,7 @@ use super::sys::{self, End};
 use super::table::{self, First, Kind, World};
 use crate::random::Random;
 
-/// What a worker is told.
+/// The arguments of a worker.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkerArgs {
     /// The directory of the campaign.

@@ -13,13 +13,13 @@ pub(crate) const MACHINE_CANNOT: i32 = 77;
 /// Runs share two processors at most; one at a time is fastest, and never out of loop devices.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// What the run has kept, until this is dropped.
+    /// The files that the run has kept, until this is dropped.
     pub(crate) kept: tempfile::TempDir,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! - `examples`: the stores of the examples, on which it finds nothing.
 //! - `promises`: the right workload, and each wrong one.
-//! - `world`: what the commands under test see, and what remains of a run.
+//! - `world`: the surroundings of the commands under test, and the remains of a run.
 //!
-//! What this machine cannot do is skipped, with the reason printed.
+//! Tests that this machine cannot run are skipped, with the reason printed.
 
 mod examples;
 mod harness;

@@ -1,5 +1,5 @@
-//! What a staged log keeps on a disk whose physical sectors are longer than its logical ones, and
-//! whichever way its commit groups take to the device.
+//! The records that a staged log keeps on a disk whose physical sectors are longer than its logical
+//! ones, by each commit path.
 
 use crate::harness::{Run, run};
 
@@ -31,7 +31,7 @@ fn a_commit_group_in_whole_sectors_loses_none() {
     }
 }
 
-/// Blocks of both sizes meet in one sector. What is checked is that no batch undoes another.
+/// Blocks of both sizes meet in one sector. The check: no commit group undoes another.
 #[test]
 fn processes_that_commit_by_different_paths_keep_what_each_promised() {
     let work = "--records 300 --segment-bytes 32768 --threads 2 --processes 2 --bytes 20-900";

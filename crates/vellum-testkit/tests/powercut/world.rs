@@ -1,4 +1,5 @@
-//! What the commands under test see, how their failures are told, and what remains of a run.
+//! The surroundings of the commands under test, the reports of their failures, and the remains of a
+//! run.
 
 use std::fs;
 use std::os::unix::process::CommandExt;

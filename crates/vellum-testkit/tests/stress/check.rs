@@ -40,7 +40,7 @@ fn a_flipped_byte_is_bad() {
     }
 }
 
-/// What a check says of a text log whose lines were changed.
+/// The report of a check on a text log whose lines were changed.
 fn changed(change: impl FnOnce(&mut Vec<String>)) -> String {
     bad(&with_changed(change))
 }
@@ -87,7 +87,7 @@ fn what_is_lost_doubled_swapped_torn_or_foreign_is_bad() {
     assert!(marker.contains("m1 of"), "{marker}");
 }
 
-/// What a check that puts up with torn lines finds, the first time and the second.
+/// The numbers that a check finds which accepts torn lines, the first time and the second.
 #[track_caller]
 fn found_torn(place: &Place) -> BTreeSet<u64> {
     let [first, second] = [(); 2].map(|()| place.stress(&["--check", "--torn"]).good());

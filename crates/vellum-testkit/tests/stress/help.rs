@@ -1,4 +1,4 @@
-//! What the program says of itself.
+//! The help of the program.
 
 use super::support::{run, stress};
 

@@ -1,4 +1,4 @@
-//! Starting the program and looking at what it says.
+//! Starting the program and checking its output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ pub(crate) struct Place {
     dir: TempDir,
 }
 
-/// What a run said and how it ended.
+/// The output of a run and how it ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -46,7 +46,7 @@ pub(crate) fn run(command: &mut Command) -> Ran {
 }
 
 impl Ran {
-    /// What it printed, after a good end without a word on standard error.
+    /// Its output, after a good end without a word on standard error.
     #[track_caller]
     pub(crate) fn good(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
@@ -178,7 +178,7 @@ pub(crate) fn set(numbers: Vec<u64>) -> BTreeSet<u64> {
     set
 }
 
-/// What a check that finds nothing wrong finds.
+/// The numbers that a check without faults finds.
 #[track_caller]
 pub(crate) fn found(place: &Place) -> BTreeSet<u64> {
     set(numbers(&place.stress(&["--check"]).good(), ""))

@@ -1,4 +1,4 @@
-//! Appending, and what a check finds afterwards.
+//! Appending, and the check afterwards.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -146,7 +146,7 @@ fn begun(place: &Place, options: &str) -> (Running, String) {
     (running, told)
 }
 
-/// What it told until nobody could tell anything any more.
+/// Its output until no process can print any more.
 fn rest(running: &mut Running) -> String {
     let mut rest = String::new();
     running.stdout.read_to_string(&mut rest).unwrap();
@@ -176,7 +176,7 @@ fn whatever_was_acknowledged_survives_the_death_of_all_processes() {
     }
 }
 
-/// What was acknowledged: by each writer once, or by several readers.
+/// The acknowledged numbers: by each writer once, or by several readers.
 fn acknowledged(told: &str, options: &str) -> BTreeSet<u64> {
     match options.contains("--follow") {
         true => numbers(told, "ACK ").into_iter().collect(),

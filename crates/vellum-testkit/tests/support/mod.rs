@@ -6,8 +6,8 @@ use std::process::Command;
 /// Where syncs cost nothing: most of the time goes into making logs ready otherwise.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Runs `vellum-killpoints`, which must find nothing. What it leaves out is told past the harness's
-/// capture, so that it is never mistaken for tried.
+/// Runs `vellum-killpoints`, which must find nothing. The list of skipped cases is written past the
+/// harness's capture, so that they never count as tried.
 pub(crate) fn run(arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vellum-killpoints"));
     command.args(arguments);

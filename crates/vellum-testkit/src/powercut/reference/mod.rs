@@ -39,7 +39,7 @@ pub enum WorkMode {
     NoDrop,
 }
 
-/// What the check believes.
+/// The beliefs of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CheckMode {
     /// A record whose checksum fits.

@@ -13,7 +13,7 @@ use crate::worlds::sys;
 
 /// Beyond this a silence is taken for a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Milliseconds that one waits for what it says.
+/// Milliseconds that one waits for its lines.
 const TURN_MS: i32 = 1;
 /// Room for the numbers of each letter.
 const NUMBERS_BYTES: u64 = 16 * 128;
@@ -32,13 +32,13 @@ struct Actor {
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     heard: Vec<u8>,
-    /// What each of its threads does, by letter.
+    /// The state of each of its threads, by letter.
     threads: BTreeMap<char, State>,
     is_killed: bool,
     has_ended: bool,
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Working,
@@ -53,7 +53,7 @@ pub(crate) enum State {
 }
 
 impl Cast {
-    /// Nobody yet; what they were promised will stand in a file below `base`.
+    /// No process yet; the promises will be in a file below `base`.
     pub(crate) fn new(base: &Path) -> anyhow::Result<Cast> {
         let numbers = base.join("numbers");
         File::create(&numbers)?.set_len(NUMBERS_BYTES)?;

@@ -1,4 +1,4 @@
-//! `vellum-worlds storage`: what is tried, in which order, and what is printed.
+//! `vellum-worlds storage`: the trials, their order, and the output.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ pub(crate) struct StorageArgs {
     dir: Option<PathBuf>,
 }
 
-/// Names the troubles and what they promise.
+/// Names the troubles and their promises.
 pub(crate) fn list() {
     TROUBLES.iter().for_each(|trouble| println!("{}\t{}", trouble.name, trouble.promise));
 }
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &StorageArgs) -> anyhow::Result<ExitCode> {
         println!("SKIPPED: mounts are refused here");
         return Ok(ExitCode::from(u8::from(is_required)));
     }
-    // What is mounted goes with this process.
+    // The mounts vanish with this process.
     sys::unshare(libc::CLONE_NEWNS)?;
     let none = Path::new("none");
     sys::mount(none, Path::new("/"), "", libc::MS_REC | libc::MS_PRIVATE, "")?;

@@ -30,7 +30,7 @@ pub(crate) struct Kind {
     options: &'static str,
     /// The smallest that it can be.
     pub(crate) mib_min: u64,
-    /// What is taken at first and given back to make space: a btrfs keeps much for itself.
+    /// The space that is taken at first and given back later: a btrfs keeps much for itself.
     spare_mib: u64,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Disk {
     work: PathBuf,
 }
 
-/// What the filesystem lies on.
+/// The device below the filesystem.
 enum Device {
     /// A loop device. It goes when nobody has it open any more.
     Loop { path: PathBuf, _open: File },
@@ -282,7 +282,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes space: what others have taken, a larger limit, or a larger filesystem.
+    /// Makes space: the space that others have taken, a larger limit, or a larger filesystem.
     pub(crate) fn make_space(&mut self, by_growth: bool) -> anyhow::Result<()> {
         if by_growth && self.grow()? {
             return Ok(());
@@ -363,7 +363,7 @@ impl Disk {
         }
     }
 
-    /// Unmounts it and mounts it again: what was only in memory is gone.
+    /// Unmounts it and mounts it again: data that was only in memory is gone.
     pub(crate) fn mount_again(&self) -> anyhow::Result<()> {
         self.unmount();
         self.fail(None);

@@ -1,4 +1,4 @@
-//! The process that follows a log with a cursor. It says what is wrong with what it reads.
+//! The process that follows a log with a cursor. It prints the faults of its records.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,7 +19,7 @@ const COMMIT_EVERY: u64 = 100;
 /// Milliseconds until it looks again.
 const PAUSE_MS: i32 = 2;
 
-/// What it is told.
+/// Its arguments.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReaderArgs {
     #[arg(long)]

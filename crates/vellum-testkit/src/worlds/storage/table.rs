@@ -1,10 +1,10 @@
-//! The troubles: what each is called and promises, and where it can be had. `docs/worlds.md` has
-//! the same table.
+//! The troubles: the name and the promise of each, and the filesystems that have it.
+//! `docs/worlds.md` has the same table.
 
 use super::disk;
 use crate::worlds::shape::Shape;
 
-/// What goes wrong with the storage of a log.
+/// A fault of the storage of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub(crate) name: &'static str,
@@ -117,9 +117,9 @@ impl Kind {
 pub(crate) enum Keeps {
     /// Whatever was acknowledged.
     Appended,
-    /// What was committed.
+    /// The committed records.
     Committed,
-    /// What others have left of it: it may say that it is damaged.
+    /// The rest that others have left of it: the log may report that it is damaged.
     Rest,
 }
 

@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::worlds::shape::{Shape, Size};
 use crate::worlds::sys;
 
-/// Who writes at first: one that commits, and one with threads. Others come later.
+/// The first writers: one that commits, and one with threads. Others come later.
 const FIRST: [&str; 2] = ["a", "bcd"];
 const LATER: &str = "ef";
 const AGAIN: &str = "h";
@@ -28,13 +28,13 @@ const AFTER: u64 = 150;
 const SHORT: u64 = 300;
 /// MiB that are left of a disk for a log that fills it with short records.
 const LEFT_MIB: u64 = 6;
-/// As many for a copy that shares blocks, and what is appended until the disk is full.
+/// As many for a copy that shares blocks, and for the records that fill the disk.
 const COPIED_MIB: u64 = 24;
 const CUTS: u64 = 6;
 /// Of an error: the process has to close the log and to open it again. The record may be there.
 const CONTROL_LOST: &str = "cannot store into the control file";
 
-/// What a trial is made of.
+/// The parts of a trial.
 pub(crate) struct Trial {
     pub(crate) trouble: &'static Trouble,
     pub(crate) disk: &'static disk::Kind,
@@ -116,7 +116,7 @@ impl Scene<'_> {
         }
     }
 
-    /// The first commits; where what is committed must be there, often, and so do those that come
+    /// The first commits; where committed records must be there, often, and so do those that come
     /// later.
     fn commit_every(&self, letters: &str) -> u32 {
         let is_judged = self.trial.trouble.kind.keeps() == Keeps::Committed;
@@ -267,8 +267,8 @@ impl Scene<'_> {
         self.disk.mount_again()
     }
 
-    /// One opens the log on a filesystem that may have given up. What it commits has to be on the
-    /// device.
+    /// One opens the log on a filesystem that may have given up. Its committed records have to be
+    /// on the device.
     fn write_until_power_cut(&mut self) -> anyhow::Result<()> {
         let records = AFTER as u32;
         self.start(&WriterArgs { records, ..self.writer(AGAIN) })?;
@@ -334,7 +334,7 @@ impl Scene<'_> {
         self.wait_for_more(AFTER)
     }
 
-    /// Ends everybody, has one more come, and looks at what is there.
+    /// Ends all processes, starts one more, and checks the records.
     fn end(mut self, base: &Path) -> anyhow::Result<Result<Tally, Vec<String>>> {
         self.cast.end()?;
         let keeps = self.trial.trouble.kind.keeps();

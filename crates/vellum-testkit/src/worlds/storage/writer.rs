@@ -25,7 +25,7 @@ use crate::worlds::sys;
 /// So many records a thread appends after an error, when it is told to go on.
 const MORE: u32 = 8;
 
-/// What a process that appends is told.
+/// The arguments of a process that appends.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WriterArgs {
     #[arg(long)]
@@ -79,7 +79,7 @@ impl WriterArgs {
     }
 }
 
-/// What it says, a line each: a word, a letter, and what there is to tell.
+/// Its output, a line each: a word, a letter, and the rest.
 pub(crate) fn say(word: &str, letter: char, what: &str) {
     let what: String = what.replace('\n', " ").chars().take(400).collect();
     sys::tell(&format!("{word} {letter} {what}\n"));
