@@ -75,7 +75,7 @@ uint32_t vellum_abi_version(void);
 
 /* ---- Codes ----------------------------------------------------------------------------------- */
 
-// What a function returns: 0, or why it did not do what it was asked.
+// The return value of a function: 0, or the reason of its failure.
 //
 // The numbers are stable. Others may be added: treat a number that is not known as VELLUM_IO.
 typedef enum {
@@ -121,18 +121,18 @@ typedef enum {
     // Another process held what the call needs for longer than the call was to wait: the message
     // names it. The call has changed nothing.
     VELLUM_TIMED_OUT = 19,
-    // The log's directory was removed or moved while the log was open, or its files were. What was
-    // appended before is where the directory went: vellum_reopen goes on in a new log.
+    // The log's directory was removed or moved while the log was open, or its files were. The
+    // earlier records are where the directory went: vellum_reopen continues in a new log.
     VELLUM_REMOVED = 20,
     // A vellum_position was taken before a power cut or a truncation took back what was there.
     // vellum_last_error_lsn is from where on the log may differ, or 0 where that is not known.
     VELLUM_REWOUND = 21,
     // A vellum_position is of another log.
     VELLUM_OTHER_LOG = 22,
-    // No process ships the log, so nothing can be waited for. What was committed is committed.
+    // No process ships the log, so nothing can be waited for. Committed records are committed.
     VELLUM_NO_SHIPPER = 23,
-    // Another machine, or another copy of the log, has taken over what this log is shipped to.
-    // What was committed is committed here, and is not shipped.
+    // Another machine, or another copy of the log, has taken over the store that this log is
+    // shipped to. Committed records are committed here, and are not shipped.
     VELLUM_FENCED = 24,
     // Another handle has the log open for writing, in this process or another, and one of the two
     // wants to be the only one (VELLUM_EXCLUSIVE, VELLUM_KIND_WAL). The text names its process.
@@ -147,15 +147,15 @@ typedef enum {
     VELLUM_PANIC = 111,
 } vellum_status;
 
-// What a code means, in a few words: "no space left".
+// The meaning of a code, in a few words: "no space left".
 //
 // The text is static, in English. vellum_last_error_message says more about the last failure.
 const char *vellum_strerror(int status);
 
 /* ---- What went wrong ------------------------------------------------------------------------- */
 
-// One sentence about the last function that failed in this thread: what was tried, on which file,
-// and what would be right. "" where none failed yet.
+// One sentence about the last function that failed in this thread: the operation, the file, and
+// the remedy. "" where none failed yet.
 //
 // The text is borrowed until another function of this library fails in this thread, or the thread
 // ends. A function that succeeds leaves it alone: ask after a failure only.
@@ -210,7 +210,7 @@ int vellum_errno_of(int status);
 
 // For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
 // time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
-// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
+// is refused with VELLUM_INVALID_OPTION; without the flag, the log is taken as it is.
 #define VELLUM_ENVELOPE 32
 
 // For vellum_options.flags: no other handle may have the log open for writing, in this process or
@@ -228,7 +228,7 @@ int vellum_errno_of(int status);
 // without this flag.
 #define VELLUM_FILE_LINK 256
 
-// What a log is for. For vellum_options.kind.
+// The purpose of a log. For vellum_options.kind.
 typedef enum {
     // The log that is there, of whatever kind; a new log is as VELLUM_KIND_EVENTS.
     VELLUM_KIND_DEFAULT = 0,
@@ -282,7 +282,7 @@ typedef enum {
     // Every record is written by pwrite.
     VELLUM_FILL_PWRITE = 2,
     // Records are stored into files beside the segments and reach the segments when they are
-    // committed. Framed only; what is not committed survives every process, but no reboot.
+    // committed. Framed only; uncommitted records survive every process, but no reboot.
     VELLUM_FILL_STAGED = 3,
 } vellum_fill;
 
@@ -375,16 +375,17 @@ typedef struct {
     uint64_t timeout_us;
     // Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     uint64_t staged_segments_max;
-    // Segments that may wait for new records behind a trim, or a removal by the policy: what is
-    // ready already, and what is kept of those that go. With VELLUM_NO_SPARES all that goes is
-    // given back to the disk, also while the log ships. 0, and the most, is 8 in a staged log.
+    // Segments that may wait for new records behind a trim, or a removal by the policy: those that
+    // are ready already, and those that are kept of the removed ones. With VELLUM_NO_SPARES all
+    // removed ones are given back to the disk, also while the log ships. 0, and the most, is 8 in
+    // a staged log.
     uint64_t spare_segments_max;
     // Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
     // is never.
     uint64_t checkpoint_after_bytes;
-    // What the application says that its records are, such as the version of their encoding:
-    // stored when the log is created. A log that was created with another one, or with none, is
-    // refused with VELLUM_INVALID_OPTION. 0 takes the log as it is.
+    // The application's mark of its records, such as the version of their encoding: stored when
+    // the log is created. A log that was created with another one, or with none, is refused with
+    // VELLUM_INVALID_OPTION. 0 takes the log as it is.
     uint64_t application_tag;
 } vellum_options;
 
@@ -428,9 +429,9 @@ typedef struct {
     size_t struct_size;
     // 1 if there was a recovery (vellum_recovered: by this process), otherwise 0, as all below.
     uint64_t recovered;
-    // End of what was recovered.
+    // End of the recovered records.
     uint64_t end;
-    // End of what is known to have been durable before.
+    // End of the records that were known to be durable before.
     uint64_t durable;
     // Bytes behind `end` that were cut, because a power cut had torn them.
     uint64_t cut_bytes;
@@ -452,8 +453,8 @@ typedef struct {
 // Errors: VELLUM_NOT_FOUND, VELLUM_ALREADY_EXISTS and VELLUM_PERMISSION_DENIED as for a file;
 // VELLUM_INVALID_OPTION for a value out of range, or one that contradicts the stored one;
 // VELLUM_INCOMPATIBLE where the path is something else than a log of this version;
-// VELLUM_UNSUPPORTED on a filesystem that cannot carry a log; VELLUM_CORRUPT for damage to what
-// was committed; VELLUM_POISONED while others have the log open after a failed write;
+// VELLUM_UNSUPPORTED on a filesystem that cannot carry a log; VELLUM_CORRUPT for damage to
+// committed records; VELLUM_POISONED while others have the log open after a failed write;
 // VELLUM_TOO_MANY_PARTICIPANTS when 1024 processes are attached.
 //
 // Durable: a new log survives the death of every process; after a power cut it is there whole or
@@ -480,11 +481,11 @@ int vellum_reopen(const vellum_log *log, vellum_log **reopened);
 // Other processes notice nothing.
 //
 // Errors: VELLUM_BUSY where something that was made from the log (a reader, a batch, a committer)
-// keeps it open: then it is closed with the last of them, and errors are told to nobody.
-// Otherwise as for vellum_commit, VELLUM_NO_SPACE and VELLUM_IO: the process has left the log, and
-// what was not committed is there as after a kill -9.
+// keeps it open: then it is closed with the last of them, and errors are lost. Otherwise as for
+// vellum_commit, VELLUM_NO_SPACE and VELLUM_IO: the process has left the log, and uncommitted
+// records are there as after a kill -9.
 //
-// Durable: what was committed, and all of a staged log that no other process has open. Call
+// Durable: committed records, and all of a staged log that no other process has open. Call
 // vellum_sync before for other logs.
 //
 // Cost: half a dozen system calls; in a staged log two writes of the device.
@@ -514,7 +515,7 @@ uint64_t vellum_published(const vellum_log *log);
 // the calling thread holds a reservation before `lsn`.
 int vellum_wait_published(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
 
-// End of what is reserved: where the next record goes, or a little further. 0 for NULL.
+// End of the reserved space: where the next record goes, or a little further. 0 for NULL.
 uint64_t vellum_tail(const vellum_log *log);
 
 // Tells what opening the log had to recover, if it was this process that had to.
@@ -559,7 +560,7 @@ int vellum_append_durable(const vellum_log *log, const void *data, size_t len, u
 /* ---- Appending several records, all or none -------------------------------------------------- */
 
 // Records that are appended together: readers see all of them or none, one after the other with
-// nothing between, whoever dies when.
+// nothing between, also after the death of any process.
 //
 // From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a
 // time.
@@ -671,8 +672,8 @@ typedef struct {
     // The file; of a text log's that is gone, what its name looked like. Borrowed from the
     // vellum_stat, or until the next vellum_reader_take_gap.
     const char *path;
-    // What is wrong with it, what would help, how much is missing and from when it is: a sentence
-    // without its end. Borrowed in the same way.
+    // Its fault, the remedy, the size and the time of the missing part: a sentence without its
+    // end. Borrowed in the same way.
     const char *text;
 } vellum_gap;
 
@@ -698,7 +699,7 @@ int vellum_reader_open(const vellum_log *log, uint64_t from, vellum_reader **rea
 
 // As vellum_reader_open, with `flags`: VELLUM_READ_DURABLE, VELLUM_READ_POLLABLE, or both, or 0.
 //
-// What a durable reader has returned survives a power cut. It commits nothing itself. Its
+// Records of a durable reader survive a power cut. It commits nothing itself. Its
 // vellum_reader_follow returns VELLUM_POISONED after a failed write or sync, when it has returned
 // everything that is durable; so does its vellum_reader_next if it is pollable.
 //
@@ -724,7 +725,7 @@ int vellum_reader_open_with(const vellum_log *log,
 // vellum_reader_open_with.
 //
 // Cost: one record is read for each doubling of the number of segments, then up to one segment and
-// what was appended in the minute before.
+// the records of the minute before.
 int vellum_reader_open_at_time(const vellum_log *log,
                                uint64_t time_ns,
                                uint32_t flags,
@@ -735,8 +736,8 @@ int vellum_reader_open_at_time(const vellum_log *log,
 // log has not come that far. Each of the two may be NULL.
 //
 // Records of other times are among them: up to a segment and a minute of them at each end, where
-// records have envelopes; otherwise whole files or segments. What may be missing, errors and cost:
-// as for vellum_reader_open_at_time, without reading a segment.
+// records have envelopes; otherwise whole files or segments. Missing records, errors and cost: as
+// for vellum_reader_open_at_time, without reading a segment.
 int vellum_positions_of_time(const vellum_log *log,
                              uint64_t since_ns,
                              uint64_t until_ns,
@@ -747,7 +748,7 @@ int vellum_positions_of_time(const vellum_log *log,
 // log without envelopes (VELLUM_ENVELOPE), before the first record, and for NULL.
 uint64_t vellum_reader_time(const vellum_reader *reader);
 
-// Who appended the record that this reader returned last: a process, from when it opened the log
+// The writer of the record that this reader returned last: a process, from when it opened the log
 // until it closed it. The low 32 bits are its process id, the high ones are random. 0 as for
 // vellum_reader_time.
 uint64_t vellum_reader_writer(const vellum_reader *reader);
@@ -784,13 +785,13 @@ int vellum_reader_next(vellum_reader *reader, vellum_record *record);
 // The next record, waiting for one up to `timeout_ns` nanoseconds; -1 is for ever. VELLUM_END when
 // the time is over.
 //
-// Sleeps, and is woken by whoever appends, in whatever process. A signal does not end it. A reader
-// that may not write the log's control file looks again every 20 ms instead. Otherwise as
+// Sleeps, and is woken by an append of any process. A signal does not end it. A reader that may
+// not write the log's control file looks again every 20 ms instead. Otherwise as
 // vellum_reader_next.
 int vellum_reader_follow(vellum_reader *reader, int64_t timeout_ns, vellum_record *record);
 
-// Whether to go on behind files that are gone and stretches that are damaged, instead of returning
-// VELLUM_CORRUPT: 1 or 0, which is the default. What was left out vellum_reader_take_gap tells.
+// Whether to continue behind missing files and damaged ranges, instead of returning
+// VELLUM_CORRUPT: 1 or 0, which is the default. vellum_reader_take_gap reports the skipped ranges.
 int vellum_reader_skip_damage(vellum_reader *reader, int skip);
 
 // The oldest gap that the reader has left out and that was not taken yet, or VELLUM_END.
@@ -841,7 +842,7 @@ int vellum_backwards_next(vellum_backwards *backwards, vellum_record *record);
 // without envelopes (VELLUM_ENVELOPE), before the first record, at the end, and for NULL.
 uint64_t vellum_backwards_time(const vellum_backwards *backwards);
 
-// Who appended the record that was returned last, as vellum_reader_writer tells it. 0 as for
+// The writer of the record that was returned last, as of vellum_reader_writer. 0 as for
 // vellum_backwards_time.
 uint64_t vellum_backwards_writer(const vellum_backwards *backwards);
 
@@ -862,8 +863,8 @@ void vellum_backwards_close(vellum_backwards *backwards);
 // The record that was at the position.
 #define VELLUM_POSITION_RECORD 0
 
-// The position is behind what was handled: a record's next_lsn, or the end of the log. It holds as
-// long as everything before it is what it was.
+// The position is behind the handled record: a record's next_lsn, or the end of the log. It holds
+// as long as everything before it is unchanged.
 #define VELLUM_POSITION_NEXT 1
 
 // A position that can be stored outside of the log: which log it is of, and from which epoch.
@@ -893,7 +894,7 @@ int vellum_log_id(const vellum_log *log, uint8_t (*id)[16]);
 uint64_t vellum_epoch(const vellum_log *log);
 
 // The position `lsn` in a form to be stored outside of the log; `lsn` is one that this handle
-// returned. Whoever reads while others truncate takes vellum_reader_position_of.
+// returned. A reader takes vellum_reader_position_of where others truncate.
 //
 // Errors: VELLUM_UNSUPPORTED as for vellum_log_id. Cost: a read of memory.
 int vellum_position_of(const vellum_log *log, uint64_t lsn, vellum_position *position);
@@ -918,7 +919,8 @@ int vellum_resolve(const vellum_log *log,
                    uint64_t *lsn);
 
 // A reader that starts at a stored position: at the record that it was taken for, or with
-// VELLUM_POSITION_NEXT behind what was handled. `*reader` is to be closed by vellum_reader_close.
+// VELLUM_POSITION_NEXT behind the handled record. `*reader` is to be closed by
+// vellum_reader_close.
 //
 // Errors: as for vellum_resolve.
 int vellum_reader_open_at(const vellum_log *log,
@@ -981,7 +983,7 @@ int vellum_commit(const vellum_log *log, uint64_t lsn);
 
 // As vellum_commit, but waits for others no longer than `timeout_us` microseconds, whatever
 // vellum_options.timeout_us says: then VELLUM_TIMED_OUT, and vellum_last_error_message names the
-// process that was waited for, what it holds and what it does. The record is in the log as before.
+// process that was waited for, its hold and its state. The record is in the log as before.
 int vellum_commit_within(const vellum_log *log, uint64_t lsn, uint64_t timeout_us);
 
 // Waits until the record at `lsn`, and everything before it, survives a power cut because some
@@ -992,9 +994,9 @@ int vellum_commit_within(const vellum_log *log, uint64_t lsn, uint64_t timeout_u
 // when it can be committed no more.
 int vellum_wait_durable(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
 
-// As vellum_commit, and then waits until the record is also where the log is shipped to; for both
-// no longer than vellum_options.timeout_us. What was committed is durable here also after one of
-// these errors, and is shipped later if a process ships.
+// As vellum_commit, and then waits until the record is also in the store that the log is shipped
+// to; for both no longer than vellum_options.timeout_us. Committed records are durable here also
+// after one of these errors, and are shipped later if a process ships.
 //
 // Errors: VELLUM_NO_SHIPPER at once where no process ships the log; VELLUM_FENCED where another
 // machine or copy has taken over; VELLUM_TIMED_OUT; otherwise as for vellum_commit.
@@ -1006,7 +1008,7 @@ int vellum_commit_remote(const vellum_log *log, uint64_t lsn);
 // Errors: as for vellum_commit_remote; VELLUM_OUT_OF_RANGE for a position beyond the end.
 int vellum_wait_shipped(const vellum_log *log, uint64_t lsn, int64_t timeout_ns);
 
-// End of what is shipped; 0 where no shipper has said it since the last boot.
+// End of the shipped records; 0 where no shipper has reported it since the last boot.
 uint64_t vellum_shipped(const vellum_log *log);
 
 // Commits every record whose append had returned, in any thread of any process, when this was
@@ -1070,8 +1072,8 @@ int vellum_committer_submit(const vellum_committer *committer,
 // Cost: a system call for each commit that finds it not readable.
 int vellum_committer_fd(const vellum_committer *committer);
 
-// Makes the descriptor unreadable; `*durable` is the end of what is durable: each record before it
-// is. `durable` may be NULL.
+// Makes the descriptor unreadable; `*durable` is the end of the durable records: each record
+// before it is durable. `durable` may be NULL.
 //
 // Errors: that of a commit of this committer that failed since the last call, as of vellum_commit;
 // `*durable` is then as it was. The log may go on after it: call again.
@@ -1173,7 +1175,7 @@ int vellum_rotate(const vellum_log *log);
 // (framed) where no record starts. A position before vellum_begin is fine and changes nothing.
 //
 // Durable: in a framed log that commits, the new beginning survives a power cut on return. In
-// others, what was dropped may be there again after one.
+// others, dropped records may be there again after one.
 //
 // Cost: a sync of the device, and one more where a staged log or a cursor has something to write;
 // each file that goes is renamed or removed. That takes milliseconds: not for an event loop, but
@@ -1183,7 +1185,7 @@ int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *repo
 // Drops the newest part of the log: the record at `from` and all behind it.
 //
 // Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before
-// is committed first; on return, what was dropped stays dropped.
+// is committed first; on return, dropped records stay dropped.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
 // starts; VELLUM_BUSY while another process has the log open for writing, or an append of this
@@ -1219,7 +1221,7 @@ void vellum_keeper_stop(vellum_keeper *keeper);
 // number of threads may look at it at once.
 typedef struct vellum_stat vellum_stat;
 
-// What can be told of a log in a word each. Texts are borrowed from the vellum_stat.
+// Facts of a log, a word each. Texts are borrowed from the vellum_stat.
 typedef struct {
     // sizeof(vellum_summary), set by the caller.
     size_t struct_size;
@@ -1229,7 +1231,7 @@ typedef struct {
     uint64_t durable;
     // End of what readers can see.
     uint64_t published;
-    // End of what is reserved.
+    // End of the reserved space.
     uint64_t tail;
     // End of the last file that exists.
     uint64_t prepared_end;
@@ -1267,7 +1269,7 @@ typedef struct {
     const char *stage;
     // Why nothing more can be made durable until the log is opened anew, or NULL.
     const char *poison;
-    // What is held, and by whom: vellum_stat_hold.
+    // The number of holds: vellum_stat_hold.
     uint64_t hold_count;
     // Whether this process can see to it that the name of the log's directory survives a power
     // cut: 0 where it may not read the directory above.
@@ -1348,10 +1350,10 @@ typedef struct {
 // Cost: a system call for each file and each process.
 int vellum_stat_take(const vellum_log *log, vellum_stat **stat);
 
-// What can be told in a word each.
+// Facts of the log, a word each.
 int vellum_stat_summary(const vellum_stat *stat, vellum_summary *summary);
 
-// What the newest recovery came to, whichever process recovered the log.
+// The outcome of the newest recovery, by any process.
 int vellum_stat_recovery(const vellum_stat *stat, vellum_recovery *recovery);
 
 // What commits did.
@@ -1407,7 +1409,7 @@ typedef struct {
     uint32_t pid;
     // 1 if it lives, otherwise 0.
     uint32_t alive;
-    // 1 if it is stopped by a signal or a debugger: what it has in flight holds back readers.
+    // 1 if it is stopped by a signal or a debugger: its records in flight hold back readers.
     uint32_t stopped;
     // Reservations that it has not published.
     uint64_t in_flight_count;
@@ -1426,7 +1428,7 @@ int vellum_stat_participant(const vellum_stat *stat, size_t index, vellum_partic
 
 /* ---- Who holds what others may wait for ------------------------------------------------------ */
 
-// What can be held. Others may be added.
+// The kinds of holds. Others may be added.
 typedef enum {
     // The lock under which space is made ready and files are named and removed.
     VELLUM_HOLD_PREPARE = 1,
@@ -1434,7 +1436,7 @@ typedef enum {
     VELLUM_HOLD_REPAIR = 2,
     // The lock under which commit groups begin and end. A commit waits for it.
     VELLUM_HOLD_COMMIT = 3,
-    // A batch of records on its way to the device. Who commits one of them waits for it.
+    // A batch of records on its way to the device. A commit of one of them waits for it.
     VELLUM_HOLD_COMMIT_GROUP = 4,
     // The lock under which text is written. An append waits for it for a tenth of a second.
     VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
@@ -1442,15 +1444,15 @@ typedef enum {
     VELLUM_HOLD_DROP_LINE = 6,
     // A reservation that is being filled. Readers and commits do not get past it.
     VELLUM_HOLD_APPEND = 7,
-    // The gate. Who opens or closes the log waits for it.
+    // The gate. Opening or closing the log waits for it.
     VELLUM_HOLD_GATE = 8,
     // The right to compress closed files. Nobody waits for it.
     VELLUM_HOLD_COMPRESSION = 9,
-    // The right to change named cursors. Who commits or sets one waits for it.
+    // The right to change named cursors. Committing or setting one waits for it.
     VELLUM_HOLD_CURSORS = 10,
 } vellum_hold_kind;
 
-// What a process does that holds something.
+// The state of a process that holds something.
 typedef enum {
     // It runs.
     VELLUM_PROCESS_RUNNING = 1,
@@ -1459,13 +1461,13 @@ typedef enum {
     // It does not go on until somebody has it go on: by a signal, a debugger, a frozen control
     // group.
     VELLUM_PROCESS_STOPPED = 3,
-    // It is dead: who needs what it held takes it over.
+    // It is dead: the next process that needs its hold takes it over.
     VELLUM_PROCESS_DEAD = 4,
     // It cannot be seen from here.
     VELLUM_PROCESS_UNKNOWN = 5,
 } vellum_process_state;
 
-// Something that others may wait for, and who holds it.
+// Something that others may wait for, and its holder.
 typedef struct {
     // sizeof(vellum_hold), set by the caller.
     size_t struct_size;
@@ -1520,16 +1522,16 @@ typedef struct {
 // Gap number `index`, oldest first. Errors: VELLUM_OUT_OF_RANGE where there are no more.
 int vellum_stat_gap(const vellum_stat *stat, size_t index, vellum_gap *gap);
 
-// What the log's policy has removed.
+// The files that the log's policy has removed.
 int vellum_stat_removed(const vellum_stat *stat, vellum_removed *removed);
 
 /* ---- How shipping goes ----------------------------------------------------------------------- */
 
-// What the shipper of a log does. Others may be added.
+// The state of the shipper of a log. Others may be added.
 typedef enum {
     // No process ships the log.
     VELLUM_SHIP_NONE = 0,
-    // What is durable is shipped as it comes.
+    // Durable records are shipped as they come.
     VELLUM_SHIP_RUNNING = 1,
     // The store cannot be used at this moment; it is tried again.
     VELLUM_SHIP_RETRYING = 2,
@@ -1556,7 +1558,7 @@ typedef struct {
     uint32_t fault_code;
     // Number of the generation that is shipped to.
     uint64_t generation;
-    // End of what is shipped; 0 where no shipper has said it since the last boot.
+    // End of the shipped records; 0 where no shipper has reported it since the last boot.
     uint64_t shipped;
     // When that was said, in seconds since 1970; 0 where it was not.
     uint64_t shipped_at_s;
@@ -1718,7 +1720,7 @@ int vellum_stat_cursor(const vellum_stat *stat, size_t index, vellum_cursor_stat
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 
-// What is wrong with a log, piece by piece.
+// The damage of a log, piece by piece.
 //
 // From vellum_verify or vellum_repair, until vellum_damage_list_free.
 typedef struct vellum_damage_list vellum_damage_list;
@@ -1765,7 +1767,7 @@ typedef struct {
     size_t struct_size;
     // The file. Borrowed from the list.
     const char *path;
-    // What is wrong there. Borrowed from the list.
+    // The fault there. Borrowed from the list.
     const char *reason;
     // Byte of the file.
     uint64_t offset;

@@ -4,8 +4,8 @@
 // it may be used with -fno-exceptions and -fno-rtti. A program that wants exceptions calls
 // Result::or_throw(), which is there where exceptions are.
 //
-// Everything that vellum.h says of a function holds here: errors, durability, cost, threads, fork.
-// What has no wrapper is called with get():
+// Everything that vellum.h documents of a function holds here: errors, durability, cost, threads,
+// fork. Functions without a wrapper are called with get():
 //
 //     vellum_prepare(log.get(), 2, nullptr);
 #ifndef VELLUM_HPP
@@ -35,7 +35,7 @@ using Lsn = std::uint64_t;
 // Why a call failed.
 class Error {
   public:
-    // What the calling thread's last failure was; `code` is what the function returned.
+    // The calling thread's last failure; `code` is the return value of the function.
     explicit Error(int code) : code_(code), message_(vellum_last_error_message()) {}
 
     // A vellum_status.
@@ -126,7 +126,7 @@ namespace detail {
 
 inline Status status(int code) { return code == VELLUM_OK ? Status() : Status(Error(code)); }
 
-// What a call returns, and the value that it has written.
+// The status of a call, and the value that it has written.
 template <typename T> Result<T> result(int code, T value)
 {
     if (code != VELLUM_OK)
@@ -279,7 +279,7 @@ class Reader {
     }
 
     detail::Handle<vellum_reader, vellum_reader_close> handle_;
-    // What a loop has read.
+    // The record that a loop has read.
     std::optional<Record> record_;
     std::optional<Error> error_;
 };
@@ -374,7 +374,7 @@ class Completion {
     detail::Handle<vellum_completion, vellum_completion_close> handle_;
 };
 
-// A thread that commits for those who must not wait. Its end waits for what was submitted.
+// A thread that commits for callers that must not wait. Its end waits for the submitted positions.
 class Committer {
   public:
     explicit Committer(vellum_committer *committer) : handle_(committer) {}
@@ -428,8 +428,8 @@ class Cursor {
     }
     Status unhold() const { return detail::status(vellum_cursor_unhold(get())); }
 
-    // Goes on behind records that were removed in front of it, and tells what they were; nothing
-    // where none were. Texts are lent until the next call.
+    // Continues behind records that were removed in front of it, and reports them; nothing where
+    // none were. Texts are lent until the next call.
     Result<std::optional<vellum_gap>> skip_overrun()
     {
         vellum_gap gap{};
@@ -453,7 +453,7 @@ class Cursor {
     detail::Handle<vellum_cursor, vellum_cursor_close> handle_;
 };
 
-// The state of a log at one moment. Texts in what it returns are lent until its end. Any number of
+// The state of a log at one moment. Texts in its results are lent until its end. Any number of
 // threads may use it.
 class Stat {
   public:
@@ -512,7 +512,8 @@ class Stat {
     detail::Handle<vellum_stat, vellum_stat_free> handle_;
 };
 
-// An open log. Any number of threads may use it; what is made from it keeps it open.
+// An open log. Any number of threads may use it; readers, batches and committers of it keep it
+// open.
 class Log {
   public:
     explicit Log(vellum_log *log) : handle_(log) {}

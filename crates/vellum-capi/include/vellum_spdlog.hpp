@@ -87,7 +87,7 @@ template <typename Mutex> class SpdlogSink final : public spdlog::sinks::sink {
         formatter_ = std::move(formatter);
     }
 
-    // The log that is written to, for what the sink has no function for: rotate(), stat().
+    // The log that is written to, for functions that the sink does not have: rotate(), stat().
     std::shared_ptr<const Log> current() const
     {
         std::lock_guard<Mutex> lock(mutex_);

@@ -74,7 +74,7 @@ pub extern "C" fn vellum_backwards_time(backwards: Option<&vellum_backwards>) ->
     guard_or(0, || Ok(required(backwards, "backwards")?.stamp().time_ns))
 }
 
-/// Who appended the record that was returned last, as vellum_reader_writer tells it. 0 as for
+/// The writer of the record that was returned last, as of vellum_reader_writer. 0 as for
 /// vellum_backwards_time.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_backwards_writer(backwards: Option<&vellum_backwards>) -> u64 {

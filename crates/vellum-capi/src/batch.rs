@@ -11,12 +11,12 @@ use crate::log::vellum_log;
 use crate::status::vellum_status::VELLUM_OK;
 
 /// Records that are appended together: readers see all of them or none, one after the other with
-/// nothing between, whoever dies when.
+/// nothing between, also after the death of any process.
 ///
 /// From vellum_batch_begin, until vellum_batch_append or vellum_batch_discard. One thread at a
 /// time.
 pub struct vellum_batch {
-    // Dropped before what it borrows from.
+    // Dropped before the log that it borrows from.
     batch: Batch<'static>,
     _log: Arc<Log>,
 }

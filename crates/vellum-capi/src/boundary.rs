@@ -1,4 +1,5 @@
-//! The border to C: what every function goes through, and what comes over as pointers.
+//! The border to C: the code that every function goes through, and the arguments that come as
+//! pointers.
 
 use std::any::Any;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
@@ -14,7 +15,7 @@ use crate::status::vellum_status::{self, VELLUM_INVALID_ARGUMENT, VELLUM_OK, VEL
 /// Why a function did not do what it was asked. Boxed, so that results stay in registers.
 pub(crate) struct Failure(Box<LastError>);
 
-/// What a function comes to: a code that is no failure, or a failure.
+/// The outcome of a function: a code that is no failure, or a failure.
 pub(crate) type Outcome<T = vellum_status> = Result<T, Failure>;
 
 impl Failure {
@@ -42,7 +43,8 @@ impl From<vellum::Error> for Failure {
 #[inline]
 pub(crate) fn guard(work: impl FnOnce() -> Outcome) -> c_int {
     let _whole = Whole::begin();
-    // Whoever gets VELLUM_PANIC is told to close the log and not to use what the panic left.
+    // A caller that gets VELLUM_PANIC has to close the log, and not to use objects that the panic
+    // left.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(status)) => status as c_int,
         Ok(Err(failure)) => failure.0.keep(),

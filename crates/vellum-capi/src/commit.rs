@@ -28,7 +28,7 @@ pub extern "C" fn vellum_commit(log: Option<&vellum_log>, lsn: u64) -> c_int {
 
 /// As vellum_commit, but waits for others no longer than `timeout_us` microseconds, whatever
 /// vellum_options.timeout_us says: then VELLUM_TIMED_OUT, and vellum_last_error_message names the
-/// process that was waited for, what it holds and what it does. The record is in the log as before.
+/// process that was waited for, its hold and its state. The record is in the log as before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_commit_within(
     log: Option<&vellum_log>,
@@ -60,9 +60,9 @@ pub extern "C" fn vellum_wait_durable(
     })
 }
 
-/// As vellum_commit, and then waits until the record is also where the log is shipped to; for both
-/// no longer than vellum_options.timeout_us. What was committed is durable here also after one of
-/// these errors, and is shipped later if a process ships.
+/// As vellum_commit, and then waits until the record is also in the store that the log is shipped
+/// to; for both no longer than vellum_options.timeout_us. Committed records are durable here also
+/// after one of these errors, and are shipped later if a process ships.
 ///
 /// Errors: VELLUM_NO_SHIPPER at once where no process ships the log; VELLUM_FENCED where another
 /// machine or copy has taken over; VELLUM_TIMED_OUT; otherwise as for vellum_commit.
@@ -90,7 +90,7 @@ pub extern "C" fn vellum_wait_shipped(
     })
 }
 
-/// End of what is shipped; 0 where no shipper has said it since the last boot.
+/// End of the shipped records; 0 where no shipper has reported it since the last boot.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_shipped(log: Option<&vellum_log>) -> u64 {
     guard_or(0, || Ok(required(log, "log")?.log.ship().end().get()))

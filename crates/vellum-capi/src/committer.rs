@@ -81,8 +81,8 @@ pub extern "C" fn vellum_committer_fd(committer: Option<&vellum_committer>) -> c
     guard_or(-1, || Ok(required(committer, "committer")?.committer.descriptor()?.as_raw_fd()))
 }
 
-/// Makes the descriptor unreadable; `*durable` is the end of what is durable: each record before it
-/// is. `durable` may be NULL.
+/// Makes the descriptor unreadable; `*durable` is the end of the durable records: each record
+/// before it is durable. `durable` may be NULL.
 ///
 /// Errors: that of a commit of this committer that failed since the last call, as of vellum_commit;
 /// `*durable` is then as it was. The log may go on after it: call again.

@@ -1,4 +1,4 @@
-//! What is missing in a log.
+//! The gaps of a log.
 
 use std::ffi::{CString, c_char};
 use std::time::SystemTime;
@@ -29,15 +29,15 @@ pub struct vellum_gap {
     /// The file; of a text log's that is gone, what its name looked like. Borrowed from the
     /// vellum_stat, or until the next vellum_reader_take_gap.
     pub path: *const c_char,
-    /// What is wrong with it, what would help, how much is missing and from when it is: a sentence
-    /// without its end. Borrowed in the same way.
+    /// Its fault, the remedy, the size and the time of the missing part: a sentence without its
+    /// end. Borrowed in the same way.
     pub text: *const c_char,
 }
 
 // SAFETY: repr(C), size first, words and pointers only.
 unsafe impl Growing for vellum_gap {}
 
-/// What was left out, oldest last, and the texts of the gap that was taken last.
+/// The gaps that were skipped, oldest last, and the texts of the gap that was taken last.
 #[derive(Default)]
 pub(crate) struct Gaps {
     left: Vec<Gap>,

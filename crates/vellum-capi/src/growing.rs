@@ -7,7 +7,7 @@ use std::ptr;
 
 use crate::boundary::{Failure, Outcome, null};
 
-/// More than any structure will ever have; who asks for more forgot to say the size.
+/// More than any structure will ever have; a caller with a larger one forgot to set the size.
 const SIZE_MAX: usize = 4096;
 
 /// A structure that may get more fields at its end.
@@ -18,7 +18,7 @@ const SIZE_MAX: usize = 4096;
 /// pointers, and has no padding.
 pub(crate) unsafe trait Growing: Copy {}
 
-/// What the caller says; what it does not know of is as in `defaults`.
+/// The structure of the caller; fields that it does not know are as in `defaults`.
 ///
 /// # Safety
 ///
@@ -33,7 +33,7 @@ pub(crate) unsafe fn read<T: Growing>(from: *const T, defaults: T) -> Outcome<T>
     let mut value = defaults;
     // SAFETY: both have so many bytes, and whatever they are they make a `T`.
     unsafe { ptr::copy_nonoverlapping(from.cast::<u8>(), (&raw mut value).cast(), known) };
-    // SAFETY: so many bytes are behind what is known.
+    // SAFETY: so many bytes are behind the known fields.
     let unknown = unsafe { std::slice::from_raw_parts(from.cast::<u8>().add(known), size - known) };
     if unknown.iter().any(|byte| *byte != 0) {
         return Err(Failure::argument(&format!(

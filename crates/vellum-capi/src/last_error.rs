@@ -1,4 +1,4 @@
-//! What the last function that failed in this thread had to say.
+//! The message of the last function that failed in this thread.
 //!
 //! It is written on failure only, so that success costs nothing.
 
@@ -67,8 +67,8 @@ fn ask<T>(nothing: T, question: impl FnOnce(&LastError) -> T) -> T {
     answer.ok().flatten().unwrap_or(nothing)
 }
 
-/// One sentence about the last function that failed in this thread: what was tried, on which file,
-/// and what would be right. "" where none failed yet.
+/// One sentence about the last function that failed in this thread: the operation, the file, and
+/// the remedy. "" where none failed yet.
 ///
 /// The text is borrowed until another function of this library fails in this thread, or the thread
 /// ends. A function that succeeds leaves it alone: ask after a failure only.

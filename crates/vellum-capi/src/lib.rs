@@ -56,7 +56,7 @@ pub mod upkeep;
 pub mod verify;
 pub mod version;
 
-/// What the header promises about threads, checked by the compiler.
+/// The promises of the header about threads, checked by the compiler.
 #[allow(dead_code, reason = "it only has to compile")]
 mod threads {
     use vellum::stat::Stat;

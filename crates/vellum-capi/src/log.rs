@@ -19,7 +19,7 @@ use crate::status::vellum_status::VELLUM_OK;
 ///
 /// From vellum_open, until vellum_close. Any number of threads may use it at once.
 pub struct vellum_log {
-    /// Shared with what was made from it, so that handles may be closed in any order.
+    /// Shared with its readers, batches and committers, so that handles may be closed in any order.
     pub(crate) log: Arc<Log>,
     path: CString,
 }
@@ -40,8 +40,8 @@ impl From<Log> for vellum_log {
 /// Errors: VELLUM_NOT_FOUND, VELLUM_ALREADY_EXISTS and VELLUM_PERMISSION_DENIED as for a file;
 /// VELLUM_INVALID_OPTION for a value out of range, or one that contradicts the stored one;
 /// VELLUM_INCOMPATIBLE where the path is something else than a log of this version;
-/// VELLUM_UNSUPPORTED on a filesystem that cannot carry a log; VELLUM_CORRUPT for damage to what
-/// was committed; VELLUM_POISONED while others have the log open after a failed write;
+/// VELLUM_UNSUPPORTED on a filesystem that cannot carry a log; VELLUM_CORRUPT for damage to
+/// committed records; VELLUM_POISONED while others have the log open after a failed write;
 /// VELLUM_TOO_MANY_PARTICIPANTS when 1024 processes are attached.
 ///
 /// Durable: a new log survives the death of every process; after a power cut it is there whole or
@@ -96,11 +96,11 @@ pub extern "C" fn vellum_reopen(
 /// Other processes notice nothing.
 ///
 /// Errors: VELLUM_BUSY where something that was made from the log (a reader, a batch, a committer)
-/// keeps it open: then it is closed with the last of them, and errors are told to nobody.
-/// Otherwise as for vellum_commit, VELLUM_NO_SPACE and VELLUM_IO: the process has left the log, and
-/// what was not committed is there as after a kill -9.
+/// keeps it open: then it is closed with the last of them, and errors are lost. Otherwise as for
+/// vellum_commit, VELLUM_NO_SPACE and VELLUM_IO: the process has left the log, and uncommitted
+/// records are there as after a kill -9.
 ///
-/// Durable: what was committed, and all of a staged log that no other process has open. Call
+/// Durable: committed records, and all of a staged log that no other process has open. Call
 /// vellum_sync before for other logs.
 ///
 /// Cost: half a dozen system calls; in a staged log two writes of the device.
@@ -179,7 +179,7 @@ pub extern "C" fn vellum_wait_published(
     })
 }
 
-/// End of what is reserved: where the next record goes, or a little further. 0 for NULL.
+/// End of the reserved space: where the next record goes, or a little further. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_tail(log: Option<&vellum_log>) -> u64 {
     position(log, Log::tail)
@@ -216,9 +216,9 @@ pub struct vellum_recovery {
     pub struct_size: usize,
     /// 1 if there was a recovery (vellum_recovered: by this process), otherwise 0, as all below.
     pub recovered: u64,
-    /// End of what was recovered.
+    /// End of the recovered records.
     pub end: u64,
-    /// End of what is known to have been durable before.
+    /// End of the records that were known to be durable before.
     pub durable: u64,
     /// Bytes behind `end` that were cut, because a power cut had torn them.
     pub cut_bytes: u64,

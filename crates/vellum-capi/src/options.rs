@@ -1,4 +1,4 @@
-//! What a log is made of and how this process uses it.
+//! The shape of a log, and how this process uses it.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub const VELLUM_OPEN_READ_ONLY: u32 = 4;
 pub const VELLUM_NO_ADVICE: u32 = 8;
 /// For vellum_options.flags: each record of a new framed log has an envelope of 16 bytes, with the
 /// time and the writer (vellum_reader_time, vellum_reader_writer). A log that was created without
-/// is refused with VELLUM_INVALID_OPTION; whoever leaves the flag out takes the log as it is.
+/// is refused with VELLUM_INVALID_OPTION; without the flag, the log is taken as it is.
 pub const VELLUM_ENVELOPE: u32 = 32;
 /// For vellum_options.flags: no other handle may have the log open for writing, in this process or
 /// another. The second opener gets VELLUM_IN_USE, and the text names the first; its close or death
@@ -41,7 +41,7 @@ pub const VELLUM_SHARED: u32 = 128;
 /// without this flag.
 pub const VELLUM_FILE_LINK: u32 = 256;
 
-/// What a log is for. For vellum_options.kind.
+/// The purpose of a log. For vellum_options.kind.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_kind {
@@ -103,7 +103,7 @@ pub enum vellum_fill {
     /// Every record is written by pwrite.
     VELLUM_FILL_PWRITE = 2,
     /// Records are stored into files beside the segments and reach the segments when they are
-    /// committed. Framed only; what is not committed survives every process, but no reboot.
+    /// committed. Framed only; uncommitted records survive every process, but no reboot.
     VELLUM_FILL_STAGED = 3,
 }
 
@@ -204,16 +204,17 @@ pub struct vellum_options {
     pub timeout_us: u64,
     /// Segments of a staged log that may hold records which are not durable; at least 2. 0 is 3.
     pub staged_segments_max: u64,
-    /// Segments that may wait for new records behind a trim, or a removal by the policy: what is
-    /// ready already, and what is kept of those that go. With VELLUM_NO_SPARES all that goes is
-    /// given back to the disk, also while the log ships. 0, and the most, is 8 in a staged log.
+    /// Segments that may wait for new records behind a trim, or a removal by the policy: those that
+    /// are ready already, and those that are kept of the removed ones. With VELLUM_NO_SPARES all
+    /// removed ones are given back to the disk, also while the log ships. 0, and the most, is 8 in
+    /// a staged log.
     pub spare_segments_max: u64,
     /// Bytes of log behind the checkpoint after which the next one is due: vellum_checkpoint_due. 0
     /// is never.
     pub checkpoint_after_bytes: u64,
-    /// What the application says that its records are, such as the version of their encoding:
-    /// stored when the log is created. A log that was created with another one, or with none, is
-    /// refused with VELLUM_INVALID_OPTION. 0 takes the log as it is.
+    /// The application's mark of its records, such as the version of their encoding: stored when
+    /// the log is created. A log that was created with another one, or with none, is refused with
+    /// VELLUM_INVALID_OPTION. 0 takes the log as it is.
     pub application_tag: u64,
 }
 
@@ -265,7 +266,7 @@ pub unsafe extern "C" fn vellum_options_init(
     })
 }
 
-/// What the caller asks for; NULL is the defaults.
+/// The options of the caller; NULL is the defaults.
 ///
 /// # Safety
 ///
@@ -306,7 +307,7 @@ fn check_flags(asked: &vellum_options) -> Outcome<()> {
     Err(unknown("flags", asked.flags))
 }
 
-/// What is about this process, and how the log is found.
+/// Options of this process, and of finding the log.
 fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
     let has = |flag| asked.flags & flag != 0;
     let mut options = options
@@ -392,7 +393,7 @@ const PREALLOCATES: [Preallocate; 6] = [
     Preallocate::Recycle,
 ];
 
-/// What is stored as the log's policy.
+/// Options that are stored as the log's policy.
 fn policy(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
     let wish = |value: u64| (value != VELLUM_KEEP).then_some(value);
     let span = |value: u64| wish(value).map(Duration::from_secs);

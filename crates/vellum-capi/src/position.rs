@@ -15,8 +15,8 @@ pub const VELLUM_POSITION_TEXT_BYTES: usize = 80;
 
 /// The record that was at the position.
 pub const VELLUM_POSITION_RECORD: u32 = 0;
-/// The position is behind what was handled: a record's next_lsn, or the end of the log. It holds as
-/// long as everything before it is what it was.
+/// The position is behind the handled record: a record's next_lsn, or the end of the log. It holds
+/// as long as everything before it is unchanged.
 pub const VELLUM_POSITION_NEXT: u32 = 1;
 
 /// A position that can be stored outside of the log: which log it is of, and from which epoch.
@@ -75,7 +75,7 @@ pub extern "C" fn vellum_epoch(log: Option<&vellum_log>) -> u64 {
 }
 
 /// The position `lsn` in a form to be stored outside of the log; `lsn` is one that this handle
-/// returned. Whoever reads while others truncate takes vellum_reader_position_of.
+/// returned. A reader takes vellum_reader_position_of where others truncate.
 ///
 /// Errors: VELLUM_UNSUPPORTED as for vellum_log_id. Cost: a read of memory.
 #[unsafe(no_mangle)]
@@ -131,7 +131,8 @@ pub extern "C" fn vellum_resolve(
 }
 
 /// A reader that starts at a stored position: at the record that it was taken for, or with
-/// VELLUM_POSITION_NEXT behind what was handled. `*reader` is to be closed by vellum_reader_close.
+/// VELLUM_POSITION_NEXT behind the handled record. `*reader` is to be closed by
+/// vellum_reader_close.
 ///
 /// Errors: as for vellum_resolve.
 #[unsafe(no_mangle)]

@@ -102,7 +102,7 @@ pub extern "C" fn vellum_reader_open(
 
 /// As vellum_reader_open, with `flags`: VELLUM_READ_DURABLE, VELLUM_READ_POLLABLE, or both, or 0.
 ///
-/// What a durable reader has returned survives a power cut. It commits nothing itself. Its
+/// Records of a durable reader survive a power cut. It commits nothing itself. Its
 /// vellum_reader_follow returns VELLUM_POISONED after a failed write or sync, when it has returned
 /// everything that is durable; so does its vellum_reader_next if it is pollable.
 ///
@@ -133,7 +133,7 @@ pub extern "C" fn vellum_reader_open_with(
 /// vellum_reader_open_with.
 ///
 /// Cost: one record is read for each doubling of the number of segments, then up to one segment and
-/// what was appended in the minute before.
+/// the records of the minute before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_open_at_time(
     log: Option<&vellum_log>,
@@ -149,8 +149,8 @@ pub extern "C" fn vellum_reader_open_at_time(
 /// log has not come that far. Each of the two may be NULL.
 ///
 /// Records of other times are among them: up to a segment and a minute of them at each end, where
-/// records have envelopes; otherwise whole files or segments. What may be missing, errors and cost:
-/// as for vellum_reader_open_at_time, without reading a segment.
+/// records have envelopes; otherwise whole files or segments. Missing records, errors and cost: as
+/// for vellum_reader_open_at_time, without reading a segment.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_positions_of_time(
     log: Option<&vellum_log>,
@@ -176,7 +176,7 @@ pub extern "C" fn vellum_reader_time(reader: Option<&vellum_reader>) -> u64 {
     guard_or(0, || Ok(required(reader, "reader")?.stamp.time_ns))
 }
 
-/// Who appended the record that this reader returned last: a process, from when it opened the log
+/// The writer of the record that this reader returned last: a process, from when it opened the log
 /// until it closed it. The low 32 bits are its process id, the high ones are random. 0 as for
 /// vellum_reader_time.
 #[unsafe(no_mangle)]
@@ -239,8 +239,8 @@ pub extern "C" fn vellum_reader_next(
 /// The next record, waiting for one up to `timeout_ns` nanoseconds; -1 is for ever. VELLUM_END when
 /// the time is over.
 ///
-/// Sleeps, and is woken by whoever appends, in whatever process. A signal does not end it. A reader
-/// that may not write the log's control file looks again every 20 ms instead. Otherwise as
+/// Sleeps, and is woken by an append of any process. A signal does not end it. A reader that may
+/// not write the log's control file looks again every 20 ms instead. Otherwise as
 /// vellum_reader_next.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_follow(
@@ -255,8 +255,8 @@ pub extern "C" fn vellum_reader_follow(
     })
 }
 
-/// Whether to go on behind files that are gone and stretches that are damaged, instead of returning
-/// VELLUM_CORRUPT: 1 or 0, which is the default. What was left out vellum_reader_take_gap tells.
+/// Whether to continue behind missing files and damaged ranges, instead of returning
+/// VELLUM_CORRUPT: 1 or 0, which is the default. vellum_reader_take_gap reports the skipped ranges.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_skip_damage(
     reader: Option<&mut vellum_reader>,

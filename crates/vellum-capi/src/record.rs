@@ -20,7 +20,7 @@ pub struct vellum_record {
     pub next_lsn: u64,
 }
 
-/// What the envelope says of the record that was returned last; zeros where nothing does.
+/// The envelope of the record that was returned last; zeros where there is none.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stamp {
     pub(crate) time_ns: u64,

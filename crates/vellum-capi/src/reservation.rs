@@ -17,7 +17,7 @@ use crate::status::vellum_status::{VELLUM_IO, VELLUM_OK, VELLUM_OUT_OF_RANGE};
 /// From vellum_reserve, until vellum_reservation_publish or vellum_reservation_abandon. One thread
 /// at a time. Nothing behind it becomes visible before: keep it short.
 pub struct vellum_reservation {
-    // Dropped before what it borrows from.
+    // Dropped before the log that it borrows from.
     reservation: Reservation<'static>,
     _log: Arc<Log>,
 }

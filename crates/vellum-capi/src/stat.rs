@@ -1,5 +1,5 @@
-//! The state of a log at one moment; its files and processes are in [`elements`], what they hold in
-//! [`holds`], what is missing in [`gaps`], and shipping in [`ship`].
+//! The state of a log at one moment; its files and processes are in [`elements`], their holds in
+//! [`holds`], missing ranges in [`gaps`], and shipping in [`ship`].
 
 pub mod elements;
 pub mod gaps;
@@ -71,7 +71,7 @@ impl Texts {
     }
 }
 
-/// What can be told of a log in a word each. Texts are borrowed from the vellum_stat.
+/// Facts of a log, a word each. Texts are borrowed from the vellum_stat.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_summary {
@@ -83,7 +83,7 @@ pub struct vellum_summary {
     pub durable: u64,
     /// End of what readers can see.
     pub published: u64,
-    /// End of what is reserved.
+    /// End of the reserved space.
     pub tail: u64,
     /// End of the last file that exists.
     pub prepared_end: u64,
@@ -121,7 +121,7 @@ pub struct vellum_summary {
     pub stage: *const c_char,
     /// Why nothing more can be made durable until the log is opened anew, or NULL.
     pub poison: *const c_char,
-    /// What is held, and by whom: vellum_stat_hold.
+    /// The number of holds: vellum_stat_hold.
     pub hold_count: u64,
     /// Whether this process can see to it that the name of the log's directory survives a power
     /// cut: 0 where it may not read the directory above.
@@ -228,7 +228,7 @@ pub extern "C" fn vellum_stat_take(
     })
 }
 
-/// What can be told in a word each.
+/// Facts of the log, a word each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_stat_summary(
     stat: Option<&vellum_stat>,
@@ -286,7 +286,7 @@ fn summary_of(stat: &Stat, texts: &Texts) -> vellum_summary {
     }
 }
 
-/// What the newest recovery came to, whichever process recovered the log.
+/// The outcome of the newest recovery, by any process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_stat_recovery(
     stat: Option<&vellum_stat>,

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// What a function returns: 0, or why it did not do what it was asked.
+/// The return value of a function: 0, or the reason of its failure.
 ///
 /// The numbers are stable. Others may be added: treat a number that is not known as VELLUM_IO.
 #[repr(C)]
@@ -50,18 +50,18 @@ pub enum vellum_status {
     /// Another process held what the call needs for longer than the call was to wait: the message
     /// names it. The call has changed nothing.
     VELLUM_TIMED_OUT = 19,
-    /// The log's directory was removed or moved while the log was open, or its files were. What was
-    /// appended before is where the directory went: vellum_reopen goes on in a new log.
+    /// The log's directory was removed or moved while the log was open, or its files were. The
+    /// earlier records are where the directory went: vellum_reopen continues in a new log.
     VELLUM_REMOVED = 20,
     /// A vellum_position was taken before a power cut or a truncation took back what was there.
     /// vellum_last_error_lsn is from where on the log may differ, or 0 where that is not known.
     VELLUM_REWOUND = 21,
     /// A vellum_position is of another log.
     VELLUM_OTHER_LOG = 22,
-    /// No process ships the log, so nothing can be waited for. What was committed is committed.
+    /// No process ships the log, so nothing can be waited for. Committed records are committed.
     VELLUM_NO_SHIPPER = 23,
-    /// Another machine, or another copy of the log, has taken over what this log is shipped to.
-    /// What was committed is committed here, and is not shipped.
+    /// Another machine, or another copy of the log, has taken over the store that this log is
+    /// shipped to. Committed records are committed here, and are not shipped.
     VELLUM_FENCED = 24,
     /// Another handle has the log open for writing, in this process or another, and one of the two
     /// wants to be the only one (VELLUM_EXCLUSIVE, VELLUM_KIND_WAL). The text names its process.
@@ -76,7 +76,7 @@ pub enum vellum_status {
     VELLUM_PANIC = 111,
 }
 
-/// What a code means, in a few words: "no space left".
+/// The meaning of a code, in a few words: "no space left".
 ///
 /// The text is static, in English. vellum_last_error_message says more about the last failure.
 #[unsafe(no_mangle)]
@@ -84,7 +84,7 @@ pub extern "C" fn vellum_strerror(status: c_int) -> *const c_char {
     meaning(status).0.as_ptr()
 }
 
-/// What a code means, and the errno that fits it.
+/// The meaning of a code, and the errno that fits it.
 pub(crate) fn meaning(status: c_int) -> (&'static CStr, c_int) {
     match status {
         0 => (c"no error", 0),

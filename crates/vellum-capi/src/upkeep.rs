@@ -45,7 +45,7 @@ unsafe impl Growing for vellum_trim_report {}
 /// (framed) where no record starts. A position before vellum_begin is fine and changes nothing.
 ///
 /// Durable: in a framed log that commits, the new beginning survives a power cut on return. In
-/// others, what was dropped may be there again after one.
+/// others, dropped records may be there again after one.
 ///
 /// Cost: a sync of the device, and one more where a staged log or a cursor has something to write;
 /// each file that goes is renamed or removed. That takes milliseconds: not for an event loop, but
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn vellum_trim(
 /// Drops the newest part of the log: the record at `from` and all behind it.
 ///
 /// Positions from there on are given out again, in the next epoch (vellum_epoch). Everything before
-/// is committed first; on return, what was dropped stays dropped.
+/// is committed first; on return, dropped records stay dropped.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position outside of the log or (framed) where no record
 /// starts; VELLUM_BUSY while another process has the log open for writing, or an append of this

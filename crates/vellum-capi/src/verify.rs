@@ -11,7 +11,7 @@ use crate::last_error::{LastError, path_text, text};
 use crate::log::vellum_log;
 use crate::status::vellum_status::{VELLUM_OK, VELLUM_OUT_OF_RANGE};
 
-/// What is wrong with a log, piece by piece.
+/// The damage of a log, piece by piece.
 ///
 /// From vellum_verify or vellum_repair, until vellum_damage_list_free.
 pub struct vellum_damage_list {
@@ -34,7 +34,7 @@ pub struct vellum_damage {
     pub struct_size: usize,
     /// The file. Borrowed from the list.
     pub path: *const c_char,
-    /// What is wrong there. Borrowed from the list.
+    /// The fault there. Borrowed from the list.
     pub reason: *const c_char,
     /// Byte of the file.
     pub offset: u64,

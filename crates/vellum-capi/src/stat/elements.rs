@@ -61,7 +61,7 @@ pub struct vellum_participant {
     pub pid: u32,
     /// 1 if it lives, otherwise 0.
     pub alive: u32,
-    /// 1 if it is stopped by a signal or a debugger: what it has in flight holds back readers.
+    /// 1 if it is stopped by a signal or a debugger: its records in flight hold back readers.
     pub stopped: u32,
     /// Reservations that it has not published.
     pub in_flight_count: u64,

@@ -1,4 +1,4 @@
-//! What is missing of a log, and what its rules have removed.
+//! The gaps of a log, and the files that its rules have removed.
 
 use std::ffi::c_int;
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn vellum_stat_gap(
     })
 }
 
-/// What the log's policy has removed.
+/// The files that the log's policy has removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_stat_removed(
     stat: Option<&vellum_stat>,

@@ -1,4 +1,4 @@
-//! Who holds what others may wait for, in the state of a log.
+//! The holds that others may wait for, in the state of a log.
 
 use std::ffi::{c_char, c_int};
 
@@ -10,7 +10,7 @@ use crate::stat::vellum_stat;
 use crate::status::vellum_status::VELLUM_OK;
 use crate::verify::element;
 
-/// What can be held. Others may be added.
+/// The kinds of holds. Others may be added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_hold_kind {
@@ -20,7 +20,7 @@ pub enum vellum_hold_kind {
     VELLUM_HOLD_REPAIR = 2,
     /// The lock under which commit groups begin and end. A commit waits for it.
     VELLUM_HOLD_COMMIT = 3,
-    /// A batch of records on its way to the device. Who commits one of them waits for it.
+    /// A batch of records on its way to the device. A commit of one of them waits for it.
     VELLUM_HOLD_COMMIT_GROUP = 4,
     /// The lock under which text is written. An append waits for it for a tenth of a second.
     VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
@@ -28,15 +28,15 @@ pub enum vellum_hold_kind {
     VELLUM_HOLD_DROP_LINE = 6,
     /// A reservation that is being filled. Readers and commits do not get past it.
     VELLUM_HOLD_APPEND = 7,
-    /// The gate. Who opens or closes the log waits for it.
+    /// The gate. Opening or closing the log waits for it.
     VELLUM_HOLD_GATE = 8,
     /// The right to compress closed files. Nobody waits for it.
     VELLUM_HOLD_COMPRESSION = 9,
-    /// The right to change named cursors. Who commits or sets one waits for it.
+    /// The right to change named cursors. Committing or setting one waits for it.
     VELLUM_HOLD_CURSORS = 10,
 }
 
-/// What a process does that holds something.
+/// The state of a process that holds something.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_process_state {
@@ -47,13 +47,13 @@ pub enum vellum_process_state {
     /// It does not go on until somebody has it go on: by a signal, a debugger, a frozen control
     /// group.
     VELLUM_PROCESS_STOPPED = 3,
-    /// It is dead: who needs what it held takes it over.
+    /// It is dead: the next process that needs its hold takes it over.
     VELLUM_PROCESS_DEAD = 4,
     /// It cannot be seen from here.
     VELLUM_PROCESS_UNKNOWN = 5,
 }
 
-/// Something that others may wait for, and who holds it.
+/// Something that others may wait for, and its holder.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_hold {

@@ -11,13 +11,13 @@ use crate::growing::{Growing, Place};
 use crate::stat::vellum_stat;
 use crate::status::vellum_status::VELLUM_OK;
 
-/// What the shipper of a log does. Others may be added.
+/// The state of the shipper of a log. Others may be added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_ship_status {
     /// No process ships the log.
     VELLUM_SHIP_NONE = 0,
-    /// What is durable is shipped as it comes.
+    /// Durable records are shipped as they come.
     VELLUM_SHIP_RUNNING = 1,
     /// The store cannot be used at this moment; it is tried again.
     VELLUM_SHIP_RETRYING = 2,
@@ -46,7 +46,7 @@ pub struct vellum_ship {
     pub fault_code: u32,
     /// Number of the generation that is shipped to.
     pub generation: u64,
-    /// End of what is shipped; 0 where no shipper has said it since the last boot.
+    /// End of the shipped records; 0 where no shipper has reported it since the last boot.
     pub shipped: u64,
     /// When that was said, in seconds since 1970; 0 where it was not.
     pub shipped_at_s: u64,

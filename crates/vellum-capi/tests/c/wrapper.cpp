@@ -1,4 +1,4 @@
-// vellum.hpp: what it returns, what moves, what a loop over a reader sees. Compiled with exceptions
+// vellum.hpp: its results, its moves, the records of a loop over a reader. Compiled with exceptions
 // and without. The argument is a directory to work in.
 
 #include <poll.h>

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::tools::crate_dir;
 
-/// The parts of the header, in its order: a source file, and what it is about.
+/// The parts of the header, in its order: a source file, and its subject.
 const PARTS: [(&str, &str); 26] = [
     ("version", "Versions"),
     ("status", "Codes"),

@@ -54,7 +54,7 @@ fn uninstalling_takes_away_what_was_installed_and_nothing_else() {
     assert!(!root.path().join(PREFIX).join("lib/cmake/vellum").exists());
 }
 
-/// As a release is installed, with what the tests have built.
+/// As a release is installed, with the files that the tests have built.
 fn install_stripped(root: &Path, variables: &[&str]) -> BTreeSet<String> {
     install_as("C_PROFILE=release", root, variables)
 }

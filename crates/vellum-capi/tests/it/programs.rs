@@ -25,7 +25,7 @@ pub(crate) fn compile(dir: &Path, name: &str, link: &[String], flags: &[&str]) -
     program
 }
 
-/// What a program that uses the shared library is built with.
+/// The compiler arguments of a program that uses the shared library.
 pub(crate) fn shared() -> Vec<String> {
     pkg_config(&["--cflags", "--libs"])
 }

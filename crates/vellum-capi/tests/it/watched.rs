@@ -37,7 +37,7 @@ fn valgrind_sees_no_error_and_no_leak_where_functions_fail() {
     under_valgrind("children.c", &LEAKS);
 }
 
-// Leaks are not looked for: who is killed, or executes another program, frees nothing.
+// Leaks are not looked for: a process that is killed, or executes another program, frees nothing.
 #[test]
 fn valgrind_sees_no_error_in_threads_and_forks() {
     under_valgrind("processes.c", &[]);

@@ -10,7 +10,7 @@ const CLAUSES: [(&str, usize); 19] = [
     ("vellum", 10),
     ("vellum-advice", 7),
     ("vellum-bench", 12),
-    ("vellum-capi", 7),
+    ("vellum-capi", 1),
     ("vellum-cli", 12),
     ("vellum-command", 7),
     ("vellum-docs", 13),
@@ -25,7 +25,7 @@ const CLAUSES: [(&str, usize); 19] = [
     ("vellum-testing", 7),
     ("vellum-testkit", 1),
     ("vellum-zoo", 18),
-    ("go", 8),
+    ("go", 6),
 ];
 
 const EXTENSIONS: [&str; 6] = ["rs", "go", "c", "h", "hpp", "py"];
