@@ -48,7 +48,7 @@ class Contender:
     """A handler that every process opens for itself, on one path for all."""
 
     name: str
-    #: Whose version matters, and what is imported from there.
+    # : The package whose version matters, and from which the import comes.
     package: str | None = None
     module: str | None = None
     #: Is the line made in the process that logs?

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-#: What the program logs, number and time.
+# : The message that the program logs, with number and time.
 MESSAGE = "request %d took %d us"
 
 #: The formats by name, as given to `logging.Formatter`; without one, a line is its message.

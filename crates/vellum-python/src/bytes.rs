@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
-/// The bytes of a record: the caller's own `bytes`, or a copy of what can change under us.
+/// The bytes of a record: the caller's own `bytes`, or a copy of bytes that can change under us.
 pub(crate) struct Payload<'py>(Bound<'py, PyBytes>);
 
 impl Payload<'_> {

@@ -126,7 +126,7 @@ impl Cursor {
         self.inner.disown();
     }
 
-    /// Removes the cursor from the log, and what it holds back with it.
+    /// Removes the cursor, and its hold on records, from the log.
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, vellum::Cursor::remove)
     }

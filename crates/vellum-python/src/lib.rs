@@ -1,8 +1,8 @@
 //! The native part of the Python package `vellum_log`.
 //!
-//! `log` and `reader` are the append log as Python sees it; `lines` is what is fast of
-//! `VellumHandler`, and `format/` its way to format what `logging.Formatter` would, byte for byte.
-//! Nothing here starts a thread.
+//! `log` and `reader` are the append log as Python sees it; `lines` is the fast path of
+//! `VellumHandler`, and `format/` formats as `logging.Formatter` would, byte for byte. Nothing here
+//! starts a thread.
 //!
 //! # Locks
 //!

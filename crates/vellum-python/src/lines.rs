@@ -1,4 +1,4 @@
-//! Where log records of Python become lines: what is fast of `VellumHandler`.
+//! Where log records of Python become lines: the fast path of `VellumHandler`.
 
 use pyo3::exceptions::{PyException, PyRecursionError};
 use pyo3::intern;
@@ -41,7 +41,7 @@ impl LineWriter {
             match self.formatters.format(record, formatter, &mut line) {
                 Ok(true) => return self.append(record, line),
                 Err(error) if !is_ordinary(record.py(), &error) => return Err(error),
-                // Python's own way does what is unusual, and raises what is wrong.
+                // Python's own way handles unusual records, and raises the errors.
                 _ => {}
             }
         }

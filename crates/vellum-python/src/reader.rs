@@ -28,7 +28,7 @@ pub(crate) struct Record {
     /// When it was appended, in nanoseconds since 1970 as `time.time_ns` counts them. None in a log
     /// without envelopes.
     time_ns: Option<u64>,
-    /// Who appended it: a random part and the process, with a hyphen between. None in a log without
+    /// Its writer: a random part and the process, with a hyphen between. None in a log without
     /// envelopes.
     writer: Option<String>,
 }
@@ -98,7 +98,7 @@ impl Source {
     }
 }
 
-/// What a reader does at the end of the log.
+/// The behaviour of a reader at the end of the log.
 #[derive(Clone, Copy)]
 pub(crate) enum Waits {
     /// It stops, until it is asked again.
@@ -137,8 +137,8 @@ impl Reader {
         })
     }
 
-    /// What this reader has left out since it was last asked, oldest first: only one that skips
-    /// damage leaves anything out.
+    /// The gaps that this reader has skipped since the last call, oldest first: only one that skips
+    /// damage has any.
     fn take_gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.with(|source| {
             source.reader_mut().take_gaps().iter().map(|gap| stat::gap(py, gap)).collect()
@@ -257,7 +257,7 @@ impl Backwards {
 
 #[pymethods]
 impl Backwards {
-    /// What was left out since it was last asked. A gap may be reported more than once.
+    /// The gaps that were skipped since the last call. A gap may be reported more than once.
     fn take_gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         with(&self.inner, |records| {
             records.take_gaps().iter().map(|gap| stat::gap(py, gap)).collect()

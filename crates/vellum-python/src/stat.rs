@@ -1,4 +1,4 @@
-//! What can be told of a log, as plain dictionaries.
+//! The state of a log, as plain dictionaries.
 
 use std::time::{Duration, SystemTime};
 

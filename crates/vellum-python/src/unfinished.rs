@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::error::Raise;
 
-/// What each thread has written of a line that has no end yet. See [locks](crate#locks).
+/// The part that each thread has written of a line without an end. See [locks](crate#locks).
 #[derive(Default)]
 pub(crate) struct Unfinished(Mutex<Lines>);
 
@@ -22,7 +22,7 @@ struct Lines {
 impl Unfinished {
     fn lines(&self) -> MutexGuard<'_, Lines> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What a forked child finds here its parent will end.
+        // The parent of a forked child will end the lines that the child finds here.
         let pid = std::process::id();
         if lines.pid != pid {
             *lines = Lines { pid, of_threads: HashMap::new() };
@@ -30,8 +30,8 @@ impl Unfinished {
         lines
     }
 
-    /// Appends the lines in `bytes` that have their end, behind what the calling thread has begun,
-    /// and keeps the rest.
+    /// Appends the lines in `bytes` that have their end, behind the line that the calling thread
+    /// has begun, and keeps the rest.
     pub(crate) fn write(&self, py: Python<'_>, log: &vellum::Log, bytes: &[u8]) -> PyResult<()> {
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let (ended, rest) = bytes.split_at(end);

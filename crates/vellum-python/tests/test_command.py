@@ -35,7 +35,7 @@ def test_it_takes_the_place_of_python(path: str) -> None:
         process.stdin.write(b"a record\n")
         process.stdin.close()
         assert process.wait() == 0
-    # What is ignored in Python is not in the command.
+    # A signal that Python ignores is not ignored in the command.
     show = 'import sys, vellum_log.__main__ as m; m._COMMAND = m.Path("/bin/sh"); m.main()'
     shell = [sys.executable, "-c", show, "-c", "kill -PIPE $$"]
     assert subprocess.run(shell).returncode == -signal.SIGPIPE

@@ -357,7 +357,7 @@ def test_closing_ends_who_follows(path: str) -> None:
 def test_ctrl_c_interrupts_who_follows(
     path: str, run_python: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    # Whoever is started in the background inherits that Ctrl-C is ignored.
+    # A process that is started in the background inherits that Ctrl-C is ignored.
     program = """
         import signal, sys
         from vellum_log import Log

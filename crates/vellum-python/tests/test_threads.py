@@ -122,7 +122,7 @@ def test_a_log_is_closed_while_threads_use_it(path: str) -> None:
 
     at_once(*(partial(append, name) for name in range(THREADS)))
     with Log(path) as log:
-        # What was appended is there, and only a record whose thread was told that it is, besides.
+        # The log has the records whose threads got a position, and no other.
         assert sorted(map(bytes, log.read())) == sorted(appended)
 
 

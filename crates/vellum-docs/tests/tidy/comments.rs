@@ -6,7 +6,7 @@ use crate::files::{Source, named};
 
 /// Free relative clauses in 1000 words of comment, rounded up, of each crate and of `go/`. None of
 /// a crate that is not named.
-const CLAUSES: [(&str, usize); 19] = [
+const CLAUSES: [(&str, usize); 18] = [
     ("vellum", 10),
     ("vellum-advice", 7),
     ("vellum-bench", 12),
@@ -18,7 +18,6 @@ const CLAUSES: [(&str, usize); 19] = [
     ("vellum-mutants", 14),
     ("vellum-parallel", 3),
     ("vellum-peers", 6),
-    ("vellum-python", 8),
     ("vellum-ship", 1),
     ("vellum-skip", 15),
     ("vellum-sys", 6),

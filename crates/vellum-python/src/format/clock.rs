@@ -18,7 +18,7 @@ pub(crate) struct Clock {
     format: Py<PyString>,
     /// Whether `,123` follows.
     has_msecs: bool,
-    /// What was shown last. See [locks](crate#locks).
+    /// The moment that was shown last, and its text. See [locks](crate#locks).
     newest: Mutex<Option<(Moment, Py<PyString>)>>,
 }
 
@@ -97,7 +97,7 @@ impl Clock {
 }
 
 impl Moment {
-    /// What is shown of the moment, of whose second `second` is shown.
+    /// The text of the moment, where `second` is the text of its second.
     fn show(self, second: &str) -> String {
         let mut shown = String::with_capacity(second.len() + MSECS_LEN);
         shown.push_str(second);
@@ -108,7 +108,7 @@ impl Moment {
         shown
     }
 
-    /// What is shown of the second in `shown`.
+    /// The text of the second in `shown`.
     fn second_of<'text>(self, shown: &'text Bound<'_, PyString>) -> PyResult<&'text str> {
         let shown = shown.to_str()?;
         Ok(&shown[..shown.len() - self.msecs.map_or(0, |_| MSECS_LEN)])

@@ -8,7 +8,7 @@ use super::digits::Digits;
 /// Texts up to here are read as UTF-8, which Python keeps with them for as long as they live.
 const TEXT_LEN_MAX: usize = 1024;
 
-/// `text % args`; `None` where Python has to do it, or has to say what is wrong with it.
+/// `text % args`; `None` where Python has to do it, or has to raise its error.
 ///
 /// `scratch` is empty, and is again afterwards.
 pub(super) fn percent<'py>(

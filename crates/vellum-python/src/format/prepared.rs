@@ -9,14 +9,14 @@ use super::record::Fields;
 use super::stdlib::Stdlib;
 use super::template::{Piece, parse};
 
-/// What is known of a formatter.
+/// The known parts of a formatter.
 pub(crate) struct Prepared {
     formatter: Py<PyAny>,
     class: Py<PyType>,
     /// Its own attributes and those of its style, and how many there are: a method put there hides
     /// its class's.
     own: [(Py<PyDict>, usize); 2],
-    /// What it was made of when it was taken apart: changed, it is taken apart anew.
+    /// Its attributes when it was taken apart: if they have changed, it is taken apart anew.
     parts: Vec<Part>,
     /// How it formats; `None` where only Python knows.
     plan: Option<Plan>,

@@ -1,4 +1,4 @@
-//! What has to be as the standard library made it.
+//! The objects that have to be as the standard library made them.
 
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -112,7 +112,8 @@ impl Spec {
         value.map_or(Ok(false), |value| self.write(value, line))
     }
 
-    /// Writes `text` as the letter `s` says; `false` for the letter `d`, and for what is no UTF-8.
+    /// Writes `text` as the letter `s` says; `false` for the letter `d`, and for text that is no
+    /// UTF-8.
     fn write_string(self, text: &Bound<'_, PyString>, line: &mut Vec<u8>) -> PyResult<bool> {
         let Ok(text) = text.to_str() else { return Ok(false) };
         if !self.is_number {

@@ -1,4 +1,4 @@
-//! What the methods of `Log` are made of.
+//! The parts of the methods of `Log`.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -28,14 +28,14 @@ use crate::unfinished::Unfinished;
 /// `close()`. After `os.fork()` the child may go on using it, and a pickled copy joins the same
 /// log. Errors are `vellum_log.Error`.
 ///
-/// What the log is for, stored when it is created: `kind` ("wal" for programs that commit often,
+/// The purpose of the log, stored when it is created: `kind` ("wal" for programs that commit often,
 /// "events" for records at the speed of memory, "text" for lines that every tool can read at any
 /// time, "mapped-text" for text at the speed of memory; without it the log is taken as it is, and a
 /// new one has events), `mode`, `application_tag` (a number; opening with another is an error),
 /// `envelope` (each record of a framed log has its time and writer, in 16 bytes), `file_link` (the
 /// path of a text log is that of a file: the log is in `PATH.d`, and PATH is a link to its newest
-/// file). For tuning,
-/// stored too: `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`, `preallocate`.
+/// file). For tuning, stored too: `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
+/// `preallocate`.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,
@@ -129,8 +129,8 @@ impl Log {
     }
 
     /// Writes text as to a file, so that a text log can be the `file` of `print`: lines are
-    /// appended as soon as they have their end, those of one call together. What is behind the last
-    /// end of a line waits for its own, for each thread by itself, so that lines of threads and
+    /// appended as soon as they have their end, those of one call together. Text behind the last
+    /// end of a line waits for its own end, for each thread by itself, so that lines of threads and
     /// processes stay whole. Returns how many characters or bytes were given.
     fn write(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (payload, count) = written(text)?;
@@ -200,7 +200,7 @@ impl Log {
         Ok(self.open()?.published().get())
     }
 
-    /// End of what is reserved.
+    /// End of the reserved space.
     #[getter]
     fn tail(&self) -> PyResult<u64> {
         Ok(self.open()?.tail().get())
@@ -210,13 +210,12 @@ impl Log {
     /// of the log, and goes on from there when it is asked again. With `end` it returns the records
     /// that start before, and stops there: then its `position` is not below `end`.
     ///
-    /// With `skip_damage` it goes on behind files that are gone and stretches that are damaged,
-    /// instead of raising `Corrupt`; what it has left out its `take_gaps` tells. With `durable` it
-    /// returns a record only after some process has committed it. With `pollable` it has a
-    /// `fileno`.
+    /// With `skip_damage` it continues behind missing files and damaged ranges, instead of raising
+    /// `Corrupt`; its `take_gaps` reports the skipped ranges. With `durable` it returns a record
+    /// only after some process has committed it. With `pollable` it has a `fileno`.
     ///
-    /// A `Position` for `start` is the record that it was taken for; with `after`, it is behind
-    /// what was handled (a `next_lsn`). `Rewound` or `OtherLog` is raised where it does not hold.
+    /// A `Position` for `start` is the record that it was taken for; with `after`, it is behind the
+    /// handled record (a `next_lsn`). `Rewound` or `OtherLog` is raised where it does not hold.
     #[pyo3(signature = (
         start=Start::Lsn(0), *, end=None, after=false, skip_damage=false, durable=false,
         pollable=false
@@ -391,8 +390,7 @@ impl Log {
         self.wait(py, timeout, wait).map(Lsn::get)
     }
 
-    /// End of what is where the log is shipped to; 0 where no shipper has said it since the last
-    /// boot.
+    /// End of the shipped records; 0 where no shipper has reported it since the last boot.
     #[getter]
     fn shipped(&self) -> PyResult<u64> {
         Ok(self.open()?.ship().end().get())
@@ -417,9 +415,9 @@ impl Log {
         self.run(py, |log| log.position(Lsn::new(lsn))).map(Position)
     }
 
-    /// The LSN of a stored position, which holds what it held; else `Rewound`, `OtherLog`,
-    /// `Trimmed` or `OutOfRange` is raised. With `after`, it is behind what was handled, and holds
-    /// as long as everything before it does.
+    /// The LSN of a stored position, if it holds the same record; else `Rewound`, `OtherLog`,
+    /// `Trimmed` or `OutOfRange` is raised. With `after`, it is behind the handled record, and
+    /// holds as long as everything before it does.
     #[pyo3(signature = (position, *, after=false))]
     fn resolve(&self, py: Python<'_>, position: Position, after: bool) -> PyResult<u64> {
         let resolved = self.run(py, |log| match after {
@@ -495,13 +493,12 @@ impl Log {
         self.run(py, vellum::Log::release_prepared)
     }
 
-    /// The state of the log, its files and who has it open (`vellum_log.Stat`).
+    /// The state of the log, its files and its processes (`vellum_log.Stat`).
     fn stat<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         stat::stat(py, &self.run(py, vellum::Log::stat)?)
     }
 
-    /// Reads every byte, changes none, and tells what is there and what is damaged
-    /// (`vellum_log.VerifyReport`).
+    /// Reads every byte, changes none, and reports records and damage (`vellum_log.VerifyReport`).
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         stat::verify(py, &self.run(py, vellum::Log::verify)?)
     }
