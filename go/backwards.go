@@ -64,8 +64,8 @@ func (l *Log) NewBackwards(before LSN) (*Backwards, error) {
 	return b, nil
 }
 
-// Next is the next older record, or [io.EOF] where the log begins. After io.EOF, and after an error,
-// it is over. What it returns is lent until the next call.
+// Next is the next older record, or [io.EOF] where the log begins. After io.EOF, and after an
+// error, it is over. The record is lent until the next call.
 //
 // Errors: [ErrCorrupt] for damage, with file and position.
 func (b *Backwards) Next() (Record, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // Batch is records that are appended together: readers see all of them or none, one after the other
-// with nothing between, whoever dies when. One goroutine may use it at a time.
+// with nothing between, also after the death of any process. One goroutine may use it at a time.
 //
 // A batch is in Go's memory until it is appended, by one call of C. It may be used again then: its
 // memory stays for the next records.

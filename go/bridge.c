@@ -231,7 +231,7 @@ struct vg_reader {
     // The record that the reader lends, where it has not been copied yet.
     vellum_record record;
     bool is_lent;
-    // What comes behind the records that were copied last.
+    // The outcome behind the records that were copied last.
     vg_error *error;
 };
 
@@ -326,7 +326,7 @@ void vg_reader_close(vg_reader *reader)
     free(reader);
 }
 
-// What a record takes in the buffer.
+// The space of a record in the buffer.
 static size_t space_of(const vellum_record *record)
 {
     return sizeof(vg_head) + (record->len + 7) / 8 * 8;

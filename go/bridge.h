@@ -1,5 +1,5 @@
-// What the package calls of the library, each as one call of C: a call from Go costs more than most
-// of these functions do, and what was wrong with it is known to the calling thread only.
+// The calls of the package, each as one call of C: a call from Go costs more than most of these
+// functions do, and only the calling thread knows the error.
 #ifndef VELLUM_GO_BRIDGE_H
 #define VELLUM_GO_BRIDGE_H
 
@@ -16,7 +16,7 @@ typedef struct {
     char *path;
 } vg_error;
 
-// What a call came to. `error` is NULL where nothing went wrong, also for VELLUM_END.
+// The outcome of a call. `error` is NULL after success, also for VELLUM_END.
 typedef struct {
     int status;
     uint64_t value;
@@ -65,7 +65,7 @@ vg_answer vg_prepare(const vellum_log *log, uint64_t segments);
 vg_answer vg_release_prepared(const vellum_log *log);
 
 // `value` is the length of the record, `other` where the next one starts. A record that does not
-// fit is VELLUM_RECORD_TOO_LARGE without an error, and `value` is what it takes.
+// fit is VELLUM_RECORD_TOO_LARGE without an error, and `value` is its size.
 vg_answer vg_read_at(const vellum_log *log, uint64_t lsn, uint8_t *buffer, size_t capacity);
 vg_answer vg_last_record(const vellum_log *log);
 

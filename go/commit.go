@@ -67,7 +67,7 @@ func (c *committer) newWaiter(lsn LSN) *waiter {
 	return w
 }
 
-// end says what has come of it, unless the wait has ended before.
+// end reports the outcome, unless the wait has ended before.
 func (w *waiter) end(durable LSN, err error) {
 	if !w.isOver.CompareAndSwap(false, true) {
 		return
@@ -142,7 +142,7 @@ func (c *committer) wait(ctx context.Context, log *core, lsn LSN) (LSN, error) {
 	return c.outcome(ctx, log, own)
 }
 
-// outcome waits for what comes of it.
+// outcome waits for the outcome of the commit.
 func (c *committer) outcome(ctx context.Context, log *core, w *waiter) (LSN, error) {
 	if log.timeout > 0 {
 		timer := time.AfterFunc(log.timeout, func() { w.end(0, commitTimedOut(log, w.lsn)) })
@@ -283,7 +283,7 @@ func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg
 	}
 	rest := c.waiting[:0]
 	for _, waiter := range c.waiting {
-		// A position that is not there any more is the fault of who asked for it.
+		// A position that is not there any more is the fault of the caller that asked for it.
 		hasFailed := err != nil && !isAgain && waiter.lsn <= target &&
 			(answer.status != C.VELLUM_OUT_OF_RANGE || waiter.lsn == target)
 		switch {

@@ -74,11 +74,11 @@ const (
 	ErrInvalidArgument Code = C.VELLUM_INVALID_ARGUMENT
 	// ErrPanic: a defect of the library. Close the log; please report it.
 	ErrPanic Code = C.VELLUM_PANIC
-	// ErrClosed: the log, or what was made from it, is closed. Also [os.ErrClosed].
+	// ErrClosed: the log, reader, batch or cursor is closed. Also [os.ErrClosed].
 	ErrClosed Code = -1
 )
 
-// Error says what a code means, in a few words.
+// Error is the meaning of a code, in a few words.
 func (c Code) Error() string {
 	if c == ErrClosed {
 		return "vellum: the log is closed"
@@ -103,7 +103,7 @@ func (c Code) Is(target error) bool {
 	return false
 }
 
-// Error is what the functions of this package return where something was wrong.
+// Error is the error of the functions of this package.
 type Error struct {
 	// Code is the kind of error. errors.Is finds it.
 	Code Code
@@ -111,9 +111,9 @@ type Error struct {
 	LSN LSN
 	// Path is the file or directory that the error is about, or "".
 	Path string
-	// Errno is what the operating system said, or 0. errors.Is and errors.As find it.
+	// Errno is the error number of the operating system, or 0. errors.Is and errors.As find it.
 	Errno syscall.Errno
-	// Message is a sentence: what was tried, on which file, and what would be right.
+	// Message is a sentence: the operation, the file, and the remedy.
 	Message string
 }
 

@@ -60,7 +60,7 @@ type core struct {
 	handles map[closer]struct{}
 }
 
-// closer is what is made from a log, and is closed with it.
+// closer is an object that is made from a log, and is closed with it.
 type closer interface{ close() }
 
 var guardBusErrors = sync.OnceValue(func() error {
@@ -71,10 +71,10 @@ var guardBusErrors = sync.OnceValue(func() error {
 // it is, and a new one is as [Events].
 //
 // Errors: [ErrNotFound], [ErrAlreadyExists] and [ErrPermissionDenied] as for a file;
-// [ErrInvalidOption] for an option out of range, or one that contradicts what is stored; [ErrInUse]
-// where another handle wants the log for itself; [ErrIncompatible] where the path is something else;
-// [ErrUnsupported] on a filesystem that cannot carry a log; [ErrCorrupt] for damage to what was
-// committed; [ErrPoisoned] while others have the log open after a failed write.
+// [ErrInvalidOption] for an option out of range, or one that contradicts the stored ones;
+// [ErrInUse] where another handle wants the log for itself; [ErrIncompatible] where the path is
+// something else; [ErrUnsupported] on a filesystem that cannot carry a log; [ErrCorrupt] for damage
+// to committed records; [ErrPoisoned] while others have the log open after a failed write.
 //
 // A new log survives the death of every process; after a power cut it is there whole or not at all.
 // Cost: a dozen system calls, two syncs where the log is created, and reading what a crash has left.
@@ -83,7 +83,7 @@ var guardBusErrors = sync.OnceValue(func() error {
 // Open has the library answer that signal for its own mappings. All others go to Go's handler.
 func Open(path string, options ...Option) (*Log, error) {
 	o := newOptions(options)
-	// The library's handler comes first, and passes on what is no fault of its mappings.
+	// The library's handler comes first, and passes on faults outside of its mappings.
 	if err := guardBusErrors(); err != nil {
 		return nil, err
 	}
@@ -130,10 +130,10 @@ func (l *Log) Reopen() (*Log, error) {
 //
 // The last process to close a log commits what a [WAL] has, and cuts a text log to its text.
 //
-// Errors: as for [Log.Commit], and [ErrNoSpace]. The log is closed whatever Close returns; what was
-// not committed is there as after the death of the process.
+// Errors: as for [Log.Commit], and [ErrNoSpace]. The log is closed even if Close returns an error;
+// uncommitted records are there as after the death of the process.
 //
-// Durable: what was committed, and all of a [WAL] that no other process has open. Call [Log.Sync]
+// Durable: committed records, and all of a [WAL] that no other process has open. Call [Log.Sync]
 // before for other logs. Cost: half a dozen system calls; of a [WAL] two writes of the device.
 func (l *Log) Close() error {
 	l.cleanup.Stop()
@@ -386,7 +386,7 @@ func (l *Log) WaitPublished(ctx context.Context, lsn LSN) error {
 	}
 }
 
-// Tail is the end of what is reserved: where the next record goes, or a little further.
+// Tail is the end of the reserved space: where the next record goes, or a little further.
 func (l *Log) Tail() LSN { return l.ask(func() C.uint64_t { return C.vellum_tail(l.c) }) }
 
 // Checkpoint is the position that [Log.SetCheckpoint] has stored last, or 0.
@@ -425,8 +425,8 @@ type TrimReport struct {
 // A position before [Log.Begin] is fine and changes nothing.
 //
 // Durable: in a framed log that commits, the new beginning survives a power cut on return. In
-// others, what was dropped may be there again after one. Cost: a sync of the device, or two; each
-// file that goes is renamed or removed. Appends and commits go on meanwhile.
+// others, dropped records may be there again after one. Cost: a sync of the device, or two; each
+// file that goes is renamed or removed. Appends and commits continue meanwhile.
 func (l *Log) Trim(before LSN) (TrimReport, error) {
 	var report C.vellum_trim_report
 	report.struct_size = C.sizeof_vellum_trim_report
@@ -442,15 +442,15 @@ func (l *Log) Trim(before LSN) (TrimReport, error) {
 }
 
 // Truncate drops the newest part of the log: the record at from and all behind it. Positions from
-// there on are given out again. Everything before is committed first; on return, what was dropped
-// stays dropped. A reader of this log goes on where it was, and gets [ErrOutOfRange] where that was
-// dropped.
+// there on are given out again. Everything before is committed first; on return, dropped records
+// stay dropped. A reader of this log continues where it was, and gets [ErrOutOfRange] where that
+// was dropped.
 //
 // Errors: [ErrOutOfRange] for a position outside of the log or (framed) where no record starts;
 // [ErrBusy] while another process has the log open for writing, or an append of this process is in
 // progress; otherwise as for [Log.Commit].
 func (l *Log) Truncate(from LSN) error {
-	// Before and behind: what is read ahead meanwhile may be of either.
+	// Before and behind: records that are read ahead meanwhile may be of either.
 	l.truncations.Add(1)
 	defer l.truncations.Add(1)
 	_, err := l.slowly(func() C.vg_answer { return C.vg_truncate(l.c, C.uint64_t(from)) })
@@ -533,9 +533,9 @@ func (l *Log) Last() (LSN, bool, error) {
 
 // Recovery is what opening a log had to recover.
 type Recovery struct {
-	// End is the end of what was recovered.
+	// End is the end of the recovered records.
 	End LSN
-	// Durable is the end of what is known to have been durable before.
+	// Durable is the end of the records that were known to be durable before.
 	Durable LSN
 	// CutBytes is how many bytes behind End were cut, because a power cut had torn them.
 	CutBytes uint64
@@ -564,8 +564,8 @@ func recoveryOf(from *C.vellum_recovery) *Recovery {
 	}
 }
 
-// Recovered is what this opening of the log had to recover, or nil. Only the first opener after a
-// power cut, or after the control file was lost, has to.
+// Recovered is the recovery that this opening of the log made, or nil. Only the first opener after
+// a power cut, or after the loss of the control file, makes one.
 func (l *Log) Recovered() (*Recovery, error) {
 	if err := l.users.enter(); err != nil {
 		return nil, err

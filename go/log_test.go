@@ -407,7 +407,7 @@ func TestCheckpointTrimTruncate(t *testing.T) {
 		_, err := reader.Next()
 		must(t, err)
 	}
-	// What it has fetched beyond the place is gone.
+	// Records that it has fetched beyond the place are gone.
 	must(t, log.Truncate(lsns[71]))
 	want(t, len(rest(t, reader)), 1)
 	appendAll(t, log, "new")

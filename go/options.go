@@ -53,7 +53,7 @@ func flag(flag uint32, isSet bool) Option {
 func WAL() Option { return kind(C.VELLUM_KIND_WAL) }
 
 // Events is a log of any records, which go in at the speed of memory. Any number of processes may
-// append. This is what a new log is where no kind is given.
+// append. A new log without a kind is one of events.
 func Events() Option { return kind(C.VELLUM_KIND_EVENTS) }
 
 // Text is plain text that every tool can read at any time: each append is one write of whole lines.
@@ -123,8 +123,9 @@ func StagedSegmentsMax(segments uint64) Option {
 // NoSpares is for [SpareSegmentsMax]: a trim gives all that goes back to the disk.
 const NoSpares = math.MaxUint64
 
-// SpareSegmentsMax is how many segments of a [WAL] may wait for new records behind a trim: what is
-// ready already, and what is kept of those that go. The default, and the most, is 8.
+// SpareSegmentsMax is how many segments of a [WAL] may wait for new records behind a trim: those
+// that are ready already, and those that are kept of the removed ones. The default, and the most,
+// is 8.
 func SpareSegmentsMax(segments uint64) Option {
 	return func(o *openOptions) { o.c.spare_segments_max = C.uint64_t(segments) }
 }
@@ -204,7 +205,7 @@ func Compress(with Compression) Option {
 // OnFull is what an append does on a full disk.
 type OnFull uint32
 
-// What can be done on a full disk.
+// The choices on a full disk.
 const (
 	// FullError returns [ErrNoSpace].
 	FullError OnFull = C.VELLUM_ON_FULL_ERROR
@@ -239,8 +240,8 @@ func CheckpointAfter(bytes uint64) Option {
 	return func(o *openOptions) { o.c.checkpoint_after_bytes = C.uint64_t(bytes) }
 }
 
-// ApplicationTag is what the application says that its records are, such as the version of their
-// encoding. A log that was created with another tag is refused. 0 takes the log as it is.
+// ApplicationTag is the application's mark of its records, such as the version of their encoding. A
+// log that was created with another tag is refused. 0 takes the log as it is.
 func ApplicationTag(tag uint64) Option {
 	return func(o *openOptions) { o.c.application_tag = C.uint64_t(tag) }
 }

@@ -96,8 +96,8 @@ func (l *Log) Resolve(position Position) (LSN, error) {
 	return l.resolve(position, C.VELLUM_POSITION_RECORD)
 }
 
-// ResolveNext is as Resolve for a position behind what was handled: [Record.Next], or the end of the
-// log.
+// ResolveNext is as Resolve for a position behind the handled record: [Record.Next], or the end of
+// the log.
 func (l *Log) ResolveNext(position Position) (LSN, error) {
 	return l.resolve(position, C.VELLUM_POSITION_NEXT)
 }

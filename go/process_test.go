@@ -43,7 +43,7 @@ var children = map[string]func(path string) error{
 	"hold":   holdForEver,
 }
 
-// child starts a process that does what a role says with the log at path.
+// child starts a process that plays a role with the log at path.
 func child(t *testing.T, role, path string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	command := exec.Command(os.Args[0], path)
@@ -355,8 +355,8 @@ func TestCloseMayComeAtAnyTime(t *testing.T) {
 	}
 }
 
-// A descriptor that waits is closed only after the last look at it, and a look takes the lock of its
-// reader: whoever held that lock while it closed the descriptor waited for ever.
+// A descriptor that waits is closed only after the last look at it, and a look takes the lock of
+// its reader: a caller that held that lock while it closed the descriptor waited for ever.
 func TestAReaderIsClosedWhileItLooks(t *testing.T) {
 	log := open(t)
 	appended := make(chan struct{})

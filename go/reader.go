@@ -18,7 +18,8 @@ import (
 	"unsafe"
 )
 
-// How much a reader fetches with one call of C. It begins with little, for who reads one record.
+// How much a reader fetches with one call of C. It begins with little, for a caller that reads one
+// record.
 const (
 	fetchMin = 16 << 10
 	fetchMax = 512 << 10
@@ -37,8 +38,8 @@ type Record struct {
 	Data []byte
 	// Time is when the record was appended. It is zero in a log without [Envelope].
 	Time time.Time
-	// Writer is who appended it: a process, from when it opened the log until it closed it. The
-	// low 32 bits are its process id, the high ones are random. 0 in a log without [Envelope].
+	// Writer is the process that appended it, from when it opened the log until it closed it. The low
+	// 32 bits are its process id, the high ones are random. 0 in a log without [Envelope].
 	Writer uint64
 }
 
@@ -68,8 +69,8 @@ func newReaderOptions(options []ReaderOption) readerOptions {
 // StopAt has a reader return the records that start before end, and wait for none there.
 func StopAt(end LSN) ReaderOption { return func(o *readerOptions) { o.stop = end } }
 
-// SkipDamage has a reader go on behind files that are gone and stretches that are damaged, instead
-// of returning [ErrCorrupt]. [Reader.Gaps] tells what was left out.
+// SkipDamage has a reader continue behind missing files and damaged ranges, instead of returning
+// [ErrCorrupt]. [Reader.Gaps] returns the skipped ranges.
 func SkipDamage() ReaderOption { return func(o *readerOptions) { o.skipDamage = true } }
 
 // OnlyDurable has a reader return a record only after some process has committed it. It commits
@@ -108,7 +109,8 @@ func (h *readerHandle) close() {
 	file := h.file
 	h.release()
 	h.mu.Unlock()
-	// Not with the lock: this waits for whoever looks whether there is more, and a look takes it.
+	// Not with the lock: this waits for a goroutine that checks for more records, and a check takes
+	// the lock.
 	if file != nil {
 		_ = file.Close()
 	}
@@ -204,8 +206,8 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Next is the next record, or [io.EOF] at the end of what is published; later calls go on from
-// there. What it returns is lent until the next call.
+// Next is the next record, or [io.EOF] at the end of the published records; later calls continue
+// there. The record is lent until the next call.
 //
 // Errors: [ErrTrimmed] when the position has been trimmed away meanwhile; [ErrOutOfRange] when it
 // was truncated away; [ErrCorrupt] for damage, with file and position; [ErrClosed].
@@ -244,7 +246,8 @@ func (r *Reader) take() Record {
 	return record
 }
 
-// again goes back to where the caller is: what was read ahead may have been truncated away.
+// again returns to the position of the caller: the records that were read ahead may have been
+// truncated away.
 func (r *Reader) again() error {
 	seen := r.log.truncations.Load()
 	r.left = nil
@@ -320,15 +323,15 @@ func (r *Reader) Seek(to LSN) error {
 		return err
 	}
 	r.left, r.at = nil, LSN(C.vg_reader_position(h.c))
-	// Who seeks reads little at each place.
+	// A caller that seeks reads little at each place.
 	if len(r.buffer) > fetchMin {
 		r.buffer = nil
 	}
 	return nil
 }
 
-// All yields the records up to the end of what is published, or [StopAt]. An error comes as the last
-// item. A later call goes on from there.
+// All yields the records up to the end of the published ones, or [StopAt]. An error comes as the
+// last item. A later call continues there.
 func (r *Reader) All() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for {
@@ -343,9 +346,9 @@ func (r *Reader) All() iter.Seq2[Record, error] {
 	}
 }
 
-// Follow yields the records as they come, whichever process appends them, and waits at the end of
-// what is published. It ends when ctx ends, and at [StopAt]; where the log or the reader is closed
-// it yields [ErrClosed]. An error comes as the last item.
+// Follow yields the records of all processes as they come, and waits at the end of the published
+// ones. It ends when ctx ends, and at [StopAt]; where the log or the reader is closed it yields
+// [ErrClosed]. An error comes as the last item.
 //
 // Cost: three file descriptors as long as the reader is open. No thread: the wait is in Go's
 // runtime. At the end of the log it looks again 10 times a second.
@@ -446,7 +449,7 @@ func (r *Reader) wait(ctx context.Context) error {
 	}
 	var fetched error
 	err = conn.Read(func(uintptr) bool {
-		// What comes after this look makes the descriptor readable once more.
+		// A record that comes after this check makes the descriptor readable once more.
 		fetched = r.fetch()
 		return fetched != io.EOF || r.at >= r.options.stop || r.seen != r.log.truncations.Load()
 	})
@@ -474,7 +477,7 @@ type Gap struct {
 	After, Before time.Time
 	// Path is the file; of a text log's that is gone, what its name looked like.
 	Path string
-	// Text is what is wrong with it and what would help: a sentence without its end.
+	// Text is its fault and the remedy: a sentence without its end.
 	Text string
 }
 
@@ -498,7 +501,7 @@ func timeOf(seconds C.uint64_t) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-// Gaps is what a reader with [SkipDamage] has left out since the last call, oldest first.
+// Gaps is the ranges that a reader with [SkipDamage] has skipped since the last call, oldest first.
 func (r *Reader) Gaps() ([]Gap, error) {
 	h := r.handle
 	h.mu.Lock()

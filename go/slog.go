@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// HandlerOption says what a handler of [NewHandler] does besides.
+// HandlerOption is an option of [NewHandler].
 type HandlerOption func(*handler)
 
 // JSON has each record written as a line of JSON instead of key=value.

@@ -7,9 +7,9 @@ import "time"
 
 // Stat is the state of a log at one moment. Counters count since the control file was made.
 type Stat struct {
-	// Begin is the oldest position still kept, Durable the end of what survives a power cut,
-	// Published the end of what readers can see, Tail the end of what is reserved, PreparedEnd the
-	// end of the last file, Checkpoint the position that was stored, or 0.
+	// Begin is the oldest position still kept, Durable the end of the records that survive a power
+	// cut, Published the end of those that readers can see, Tail the end of the reserved space,
+	// PreparedEnd the end of the last file, Checkpoint the position that was stored, or 0.
 	Begin, Durable, Published, Tail, PreparedEnd, Checkpoint LSN
 	// SegmentBytes is how many bytes of log a file holds.
 	SegmentBytes uint64
@@ -50,13 +50,13 @@ type Stat struct {
 	LostFrom, LostEnd LSN
 	// Envelope is whether each record has a time and its writer.
 	Envelope bool
-	// Recovery is what the newest recovery came to, whichever process recovered the log, or nil.
+	// Recovery is the outcome of the newest recovery, by any process, or nil.
 	Recovery *Recovery
 	// Commits is what commits did.
 	Commits CommitStat
-	// Policy says when a text log goes on in a new file, and what is kept.
+	// Policy is when a text log continues in a new file, and how much is kept.
 	Policy Policy
-	// Removed is what the policy has removed.
+	// Removed is the files that the policy has removed.
 	Removed Removed
 	// Ship is how shipping goes.
 	Ship Ship
@@ -65,7 +65,7 @@ type Stat struct {
 	Segments []Segment
 	// Participants are the processes that are attached, or died while they were.
 	Participants []Participant
-	// Holds is what is held, and by whom.
+	// Holds is the holds, with their holders.
 	Holds []Hold
 	// Gaps are stretches of a text log that are missing.
 	Gaps []Gap
@@ -84,7 +84,8 @@ type CommitStat struct {
 	SyncMicroseconds [24]uint64
 }
 
-// Policy says when a text log goes on in a new file, and what is kept. 0 is never, or no limit.
+// Policy says when a text log continues in a new file, and how much is kept. 0 is never, or no
+// limit.
 type Policy struct {
 	RotateBytes               uint64
 	RotateEvery, RotateOffset time.Duration
@@ -109,7 +110,8 @@ type Removed struct {
 type Ship struct {
 	Status, Fault, FaultCode, PID int
 	Generation                    uint64
-	// Shipped is the end of what is shipped, said at ShippedAt; zero where no shipper has said it.
+	// Shipped is the end of the shipped records, reported at ShippedAt; zero where no shipper has
+	// reported it.
 	Shipped   LSN
 	ShippedAt time.Time
 	LagBytes  uint64
@@ -123,8 +125,8 @@ type Ship struct {
 // Segment is a file of a log.
 type Segment struct {
 	Path string
-	// First is the first position that it can hold, and End the end of what is reserved in it; 0
-	// for a spare.
+	// First is the first position that it can hold, and End the end of the reserved space in it; 0 for
+	// a spare.
 	First, End LSN
 	// FileBytes is the length of the file, AllocatedBytes what its blocks take.
 	FileBytes, AllocatedBytes uint64
@@ -157,9 +159,9 @@ type Participant struct {
 	InFlightLSN             LSN
 }
 
-// Hold is something that others may wait for, and who holds it.
+// Hold is something that others may wait for, and its holder.
 type Hold struct {
-	// What is a vellum_hold_kind, and State a vellum_process_state of vellum.h.
+	// The kinds of vellum.h: a vellum_hold_kind in What, and a vellum_process_state in State.
 	What, State int
 	// PID is the process, or 0 where it cannot be told. In another PID namespace it is a number of
 	// that one.

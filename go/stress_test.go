@@ -10,8 +10,8 @@ import (
 	"vellum"
 )
 
-// What is durable is there for every way to read it, while others append records of all sizes in front
-// of it and behind, and commit.
+// Durable records are there for every way to read them, while others append records of all sizes in
+// front of it and behind, and commit.
 func TestWhatIsDurableIsFoundAtOnce(t *testing.T) {
 	log := open(t, vellum.WAL())
 	writers, each := 8, 200

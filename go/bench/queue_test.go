@@ -11,7 +11,7 @@ import (
 	"vellum/vellumqueue"
 )
 
-// What a message costs that survives a power cut when Put returns, with goroutines that put at the
+// The cost of a message that survives a power cut when Put returns, with goroutines that put at the
 // same time. bbolt syncs for each transaction; its Batch waits for others to join one.
 func BenchmarkEnqueue(b *testing.B) {
 	message := make([]byte, 256)
@@ -50,7 +50,7 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 }
 
-// What a message costs from Put to Ack, one after the other, where neither waits for the device.
+// The cost of a message from Put to Ack, one after the other, where neither waits for the device.
 func BenchmarkPutGetAck(b *testing.B) {
 	queue, err := vellumqueue.Open(filepath.Join(b.TempDir(), "queue"),
 		vellumqueue.PutAtOnce(), vellumqueue.AckAtOnce())
@@ -66,7 +66,7 @@ func BenchmarkPutGetAck(b *testing.B) {
 	}
 }
 
-// What a message costs that is stored already, to get and to acknowledge.
+// The cost to get and to acknowledge a message that is stored already.
 func BenchmarkDrain(b *testing.B) {
 	queue, err := vellumqueue.Open(filepath.Join(b.TempDir(), "queue"),
 		vellumqueue.PutAtOnce(), vellumqueue.AckAtOnce())

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestHistoriesAreThoseOfOneLog has processes use one log, stops them at random moments, and checks
-// what they saw. VELLUM_HISTORIES is for how long, such as "10m".
+// their records. VELLUM_HISTORIES is for how long, such as "10m".
 func TestHistoriesAreThoseOfOneLog(t *testing.T) {
 	budget := 12 * time.Second
 	if testing.Short() {

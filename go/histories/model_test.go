@@ -25,7 +25,7 @@ const (
 type call struct {
 	Kind       string
 	Start, End int64
-	// Of an append, a commit and a read: where the record is, and what was appended there.
+	// Of an append, a commit and a read: the position of the record, and its bytes.
 	LSN   vellum.LSN
 	Value string
 	// Of a sync and a look at the durable end.
@@ -36,7 +36,7 @@ type call struct {
 	Failed string
 }
 
-// state is what the model knows of a log.
+// state is the model's knowledge of a log.
 type state struct {
 	// The position of the newest record.
 	newest vellum.LSN
@@ -57,7 +57,7 @@ func model(first state) porcupine.Model {
 	}
 }
 
-// step is what a call may do in a state.
+// step decides whether a call is allowed in a state.
 func step(now state, c call) (isAllowed bool, next state) {
 	next = now
 	switch c.Kind {

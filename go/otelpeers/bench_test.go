@@ -66,8 +66,8 @@ func directory(b *testing.B) string {
 	return path
 }
 
-// BenchmarkEnqueue stores items as the queue of an exporter does, with fsync: an item, and what the
-// queue knows of itself. Each goroutine has a queue of its own in one storage client.
+// BenchmarkEnqueue stores items as the queue of an exporter does, with fsync: an item, and the
+// queue's own state. Each goroutine has a queue of its own in one storage client.
 func BenchmarkEnqueue(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10} {
 		for _, goroutines := range []int{1, 16} {

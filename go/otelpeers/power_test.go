@@ -118,8 +118,8 @@ func (r *running) stop() error {
 	return <-r.ended
 }
 
-// deliverSome has a collector deliver logs to a backend that is slow, and says what it has
-// acknowledged, and what it delivers.
+// deliverSome has a collector deliver logs to a backend that is slow, and reports acknowledged and
+// delivered items.
 func deliverSome(arguments []string) error {
 	r, err := startHere(arguments[0], &slowSink{}, senders)
 	if err != nil {

@@ -87,8 +87,8 @@ func (c *client) checkpoint() error {
 	return err
 }
 
-// waitForReaders waits for those who looked places up before the checkpoint: the records there may
-// count no longer. The places that are looked up now are behind what it removes.
+// waitForReaders waits for readers that looked places up before the checkpoint: the records there
+// may count no longer. The places that are looked up now are behind the removed part.
 func (c *client) waitForReaders() {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -209,7 +209,7 @@ func (c *client) move(keys []keyPlace) (int, error) {
 	return seen, nil
 }
 
-// recover reads the newest checkpoint and what is behind it.
+// recover reads the newest checkpoint and the records behind it.
 func (c *client) recover() error {
 	from := c.log.Checkpoint()
 	if from != 0 {
@@ -233,7 +233,7 @@ func (c *client) recover() error {
 	if newest == 0 {
 		return nil
 	}
-	// What a killed collector left is acted on now: no power cut may take it back.
+	// The records of a killed collector are acted on now: no power cut may take it back.
 	return c.log.Commit(context.Background(), newest)
 }
 

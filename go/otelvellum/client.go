@@ -30,7 +30,7 @@ type client struct {
 	// Held shared from when places are looked up until their records are read. It comes before mu.
 	reading sync.RWMutex
 
-	// Guards what follows. Who changes the log holds it, so that changes are in the same order in
+	// Guards the fields below. A change of the log holds it, so that changes are in the same order in
 	// the log and in memory.
 	mu     sync.RWMutex
 	places map[string]place
@@ -95,7 +95,7 @@ func openClient(path string, config *Config, reserve *reserve, logger *zap.Logge
 	return c, nil
 }
 
-// Close closes the storage. What was acknowledged stays.
+// Close closes the storage. Acknowledged changes stay.
 func (c *client) Close(context.Context) (err error) {
 	c.closing.Do(func() {
 		c.mu.Lock()
@@ -329,8 +329,8 @@ func drains(operations []*storage.Operation) bool {
 	})
 }
 
-// applyInMemory is as apply, where the log was removed: what is in its open files can still be read, and
-// a queue that cannot note what it hands out would drop it.
+// applyInMemory is as apply, where the log was removed: its open files can still be read, and a
+// queue that cannot note an item that it hands out would drop it.
 func (c *client) applyInMemory(operations []*storage.Operation) []place {
 	if !c.isRemoved {
 		c.isRemoved = true

@@ -51,7 +51,7 @@ func reopen(t testing.TB, c *client) *client {
 	return openAt(t, c.log.Path(), c.config)
 }
 
-// check compares all that a storage has with what is wanted.
+// check compares all that a storage has with the expected content.
 func check(t *testing.T, c *client, want map[string][]byte) {
 	t.Helper()
 	got := map[string][]byte{}
@@ -480,7 +480,7 @@ func durable(t *testing.T) *client {
 	return c
 }
 
-// What a queue notes when it hands an item out, or is done with it, makes no writes of the device.
+// The notes of a queue that hands an item out, or is done with it, make no writes of the device.
 func TestNobodyWaitsForNotes(t *testing.T) {
 	c := durable(t)
 	ctx := t.Context()

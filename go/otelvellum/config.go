@@ -15,9 +15,9 @@ type Config struct {
 	Directory string `mapstructure:"directory"`
 	// CreateDirectory has the directory made where it is missing.
 	CreateDirectory bool `mapstructure:"create_directory"`
-	// FSync has each change survive a power cut before it is acknowledged, but for notes of a queue
-	// on what it hands out and what is done: those do within a second. Otherwise a change survives
-	// the death of the collector.
+	// FSync has each change survive a power cut before it is acknowledged, but for notes of a queue on
+	// items that are handed out or done: those do within a second. Otherwise a change survives the
+	// death of the collector.
 	FSync bool `mapstructure:"fsync"`
 	// ReserveMiB is space that is kept free for changes that add no key, such as those by which a
 	// queue is drained: they go on when the disk is full. 0 keeps none.
@@ -29,8 +29,8 @@ type Config struct {
 	_ struct{}
 }
 
-// CompactionConfig says when values are moved to the end of the log, so that what is before them
-// can be removed. A queue, whose oldest values are deleted first, needs none of this.
+// CompactionConfig says when values are moved to the end of the log, so that the records before
+// them can be removed. A queue, whose oldest values are deleted first, needs none of this.
 type CompactionConfig struct {
 	// GarbageRatio is the part of the log, from its oldest value on, that may be no values.
 	GarbageRatio float64 `mapstructure:"garbage_ratio"`
@@ -50,7 +50,7 @@ func defaultConfig() *Config {
 	}
 }
 
-// Validate says what is wrong with a configuration.
+// Validate returns the fault of a configuration.
 func (c *Config) Validate() error {
 	return errors.Join(c.validateDirectory(), c.validateNumbers())
 }

@@ -53,7 +53,7 @@ func changeForever(path, seed string) error {
 	}
 }
 
-// What was acknowledged is there after a kill, and the batch that was under way is there whole or
+// Acknowledged changes are there after a kill, and the batch that was under way is there whole or
 // not at all.
 func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "client")

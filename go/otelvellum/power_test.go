@@ -12,11 +12,11 @@ import (
 	"vellum/internal/proving"
 )
 
-// How many batches are recorded. The number of a batch is what is acknowledged.
+// How many batches are recorded. A batch is acknowledged by its number.
 const batchesRecorded = 200
 
-// What was acknowledged is there after a power cut, and the batch that was under way is there whole or
-// not at all.
+// Acknowledged changes are there after a power cut, and the batch that was under way is there whole
+// or not at all.
 func TestAPowerCutLeavesWhatWasAcknowledged(t *testing.T) {
 	proving.PowerCuts(t, 4, proving.Nested)
 }

@@ -13,14 +13,14 @@ import (
 // opened. The last digits are the version.
 const Format uint64 = 0x6f74_656c_7665_0001
 
-// The first byte of a record says what it is. decision 53 has the table of all bytes.
+// The first byte of a record is its kind. decision 53 has the table of all bytes.
 const (
 	kindSet        = 1
 	kindDelete     = 2
 	kindCheckpoint = 3
 )
 
-// What the header and padding of a record take, about.
+// The size of a record's header and padding, about.
 const recordOverhead = 16
 
 var errNotARecord = errors.New("the log holds a record that is not of a storage")

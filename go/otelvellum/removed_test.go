@@ -12,7 +12,7 @@ import (
 	"vellum"
 )
 
-// A queue whose log was removed is drained of what can be read, and takes nothing more.
+// A queue whose log was removed is drained of readable items, and takes nothing more.
 func TestAQueueWhoseLogWasRemovedIsDelivered(t *testing.T) {
 	c, err := openPath(filepath.Join(t.TempDir(), "client"), defaultConfig())
 	must(t, err)

@@ -44,7 +44,7 @@ func (r *reserve) fill() error {
 	return nil
 }
 
-// make takes a new file, in the place of what has its name: nothing is written to what is there.
+// make takes a new file, in place of the file that has its name: nothing is written to that file.
 func (r *reserve) make() error {
 	if r.isThere() {
 		return nil

@@ -94,7 +94,7 @@ func (s *Store) appendBlocks() error {
 	return nil
 }
 
-// recoverStore reads the newest checkpoint and what is behind it.
+// recoverStore reads the newest checkpoint and the records behind it.
 func recoverStore(log *vellum.Log) (*Store, error) {
 	s := &Store{
 		log:     log,
@@ -139,8 +139,8 @@ func refuseLost(log *vellum.Log, from vellum.LSN) error {
 		"node join as a new one", log.Path(), stat.LostFrom, stat.LostEnd)
 }
 
-// readRecords reads a checkpoint and what is behind it; all records for 0. It returns the position of
-// the newest record, or 0 for none.
+// readRecords reads a checkpoint and the records behind it; all records for 0. It returns the
+// position of the newest record, or 0 for none.
 func (s *Store) readRecords(from vellum.LSN) (newest vellum.LSN, err error) {
 	reader, err := s.log.NewReader(from)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Store) readRecords(from vellum.LSN) (newest vellum.LSN, err error) {
 	return newest, nil
 }
 
-// apply does what a record says.
+// apply makes the change of a record.
 func (s *Store) apply(record vellum.Record) error {
 	if len(record.Data) == 0 {
 		return errNotARecord

@@ -52,7 +52,7 @@ func changeForever(path, seed string) error {
 	}
 }
 
-// What was acknowledged is there after a kill, and the change that was under way is there whole or
+// Acknowledged changes are there after a kill, and the change that was under way is there whole or
 // not at all.
 func TestAKilledProcessLeavesWhatItAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft")

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// model is what a store should have.
+// model is the expected content of a store.
 type model struct {
 	entries []*raft.Log
 	values  map[string][]byte
@@ -46,7 +46,7 @@ func modelOf(store *Store) (*model, error) {
 	return m, nil
 }
 
-// plan says what is to be done next.
+// plan chooses the next change.
 func (m *model) plan(random *rand.Rand) change {
 	switch random.IntN(8) {
 	case 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// command is what the state machine was told, and at which index.
+// command is a command of the state machine, and its index.
 type command struct {
 	Index uint64
 	ID    string

@@ -10,7 +10,7 @@ import (
 	"vellum/internal/proving"
 )
 
-// How many changes are recorded. The number of a change is what is acknowledged.
+// How many changes are recorded. A change is acknowledged by its number.
 const changesRecorded = 150
 
 // Behind the numbers of the changes are those of the terms, which are stored at the same time.
@@ -18,8 +18,8 @@ const firstTerm = 1_000_000
 
 var termKey = []byte("term")
 
-// What was acknowledged is there after a power cut, and the change that was under way is there whole or
-// not at all.
+// Acknowledged changes are there after a power cut, and the change that was under way is there
+// whole or not at all.
 func TestAPowerCutLeavesWhatWasAcknowledged(t *testing.T) {
 	proving.PowerCuts(t, 8, proving.Nested)
 }

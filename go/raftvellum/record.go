@@ -16,7 +16,7 @@ import (
 // opened. The digits after the name of the package in hexadecimal are the version.
 const Format uint64 = 0x7261_6674_7665_0001
 
-// The first byte of a record says what it is. decision 52 has the table of all bytes.
+// The first byte of a record is its kind. decision 52 has the table of all bytes.
 const (
 	kindEntry      = 1
 	kindDeletion   = 2

@@ -34,7 +34,7 @@ var ErrClosed = errors.New("raftvellum: the store is closed")
 // Store is a raft.LogStore and a raft.StableStore. Any number of goroutines may use it at once.
 //
 // Indexes may have gaps, as those of raft-boltdb: it is no raft.MonotonicLogStore. Entries are
-// added behind the newest one; whoever wants to replace one deletes it first, as raft does.
+// added behind the newest one; a caller that replaces one deletes it first, as raft does.
 type Store struct {
 	log  *vellum.Log
 	look *lookup.Lookup
@@ -91,8 +91,8 @@ func Open(path string, options ...vellum.Option) (*Store, error) {
 	return store, nil
 }
 
-// Close closes the store. What was acknowledged is durable already. Whoever calls it again waits
-// until the store is closed.
+// Close closes the store. Acknowledged changes are durable already. A second call waits until the
+// store is closed.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		// The next opening has little to read then. Without it, it reads a little more.

@@ -59,8 +59,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// check compares everything that can be asked of the log with what is wanted, also after it was
-// opened anew.
+// check compares all answers of the log with the expected ones, also after it was opened anew.
 func check(t *testing.T, store *Store, want ...*raft.Log) *Store {
 	t.Helper()
 	checkOnce(t, store, want)
@@ -454,7 +453,7 @@ func TestCallersShareCommits(t *testing.T) {
 	check(t, store, entries(1, next-1)...)
 }
 
-// What was acknowledged is there at once, while the term is stored and checkpoints are made.
+// Acknowledged changes are there at once, while the term is stored and checkpoints are made.
 func TestWhatIsStoredIsFoundAtOnce(t *testing.T) {
 	store := newStore(t)
 	var all, writers sync.WaitGroup
@@ -544,7 +543,7 @@ func TestAStoreIsClosedThriceAtOnce(t *testing.T) {
 				if err := store.Close(); err != nil {
 					t.Error(err)
 				}
-				// Whoever has closed it may open it.
+				// The process that has closed it may open it.
 				again, err := Open(path)
 				if err == nil {
 					err = again.Close()

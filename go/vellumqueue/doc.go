@@ -28,7 +28,7 @@
 //   - By default Put and Ack return when a power cut cannot take it back. All goroutines share the
 //     writes of the device. With [PutAtOnce] and [AckAtOnce] they return before that: the death of
 //     the process takes nothing back, a power cut may.
-//   - Memory is bounded by what is in flight ([MaxInFlight]), not by what is stored.
+//   - Memory is bounded by the messages in flight ([MaxInFlight]), not by the stored ones.
 //   - Files are removed when all of their messages were acknowledged. One old message keeps what
 //     came after it.
 package vellumqueue

@@ -17,7 +17,7 @@ type flight struct {
 	ready readyHeap
 	// lines has for each key who may be given out, and those that wait behind.
 	lines map[string]*line
-	// acked is what is behind front and was acknowledged in an earlier life of the queue.
+	// acked is the messages behind front that were acknowledged in an earlier life of the queue.
 	acked  positionSet
 	leases uint64
 }

@@ -57,7 +57,7 @@ func (q *Queue) makeSpace() bool {
 	if floor == saved {
 		return false
 	}
-	// There may be no space for a state, and some for what comes then.
+	// There may be no space for a state, and some for the next records.
 	_ = q.saveState()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,7 +162,7 @@ func (q *Queue) recover() error {
 	return err
 }
 
-// replay takes in what has happened from a position on, where the state was as it is given.
+// replay applies the records from a position on to the state that was there.
 func (q *Queue) replay(now *state, from vellum.LSN) error {
 	outstanding := positionSet{}
 	for _, lsn := range now.outstanding {

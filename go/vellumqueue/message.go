@@ -9,7 +9,7 @@ import (
 	"vellum"
 )
 
-// Message is a message that belongs to who got it, until its lease ends.
+// Message is a message that belongs to its receiver, until its lease ends.
 type Message struct {
 	// LSN is the position of the message in the log: one that was put later has a larger one.
 	LSN vellum.LSN
@@ -132,7 +132,7 @@ func (m *Message) Nack(delay time.Duration) error {
 		q.mu.Unlock()
 		return ErrLeaseLost
 	}
-	// A lease that nobody has, so that what the holder does late has no effect.
+	// A lease without a holder, so that late calls of the old holder have no effect.
 	q.flight.leases++
 	e.lease = q.flight.leases
 	q.after(e, delay)

@@ -26,7 +26,7 @@ type options struct {
 // Full is what [Queue.Put] does when the queue has as many bytes as it may.
 type Full int
 
-// What can be done when the queue is full.
+// The choices when the queue is full.
 const (
 	// Fail returns [ErrFull].
 	Fail Full = iota
@@ -36,7 +36,7 @@ const (
 	DropOldest
 )
 
-// Lease is for how long a message belongs to who got it: then it comes again. The default is 30
+// Lease is for how long a message belongs to its receiver: then it comes again. The default is 30
 // seconds; 0 or less is for ever. See [Message.Extend].
 func Lease(lease time.Duration) Option { return func(o *options) { o.lease = lease } }
 
@@ -45,10 +45,10 @@ func Lease(lease time.Duration) Option { return func(o *options) { o.lease = lea
 // default is 1000.
 func MaxInFlight(messages int) Option { return func(o *options) { o.maxInFlight = messages } }
 
-// MaxBytes is how many bytes of log the queue may take, from its oldest message on, and what
-// [Queue.Put] does when there are as many. It counts from now on, also for what is in the queue
-// already. The files take up to two segments more: of a sixteenth of the limit with which the queue
-// was made, 1 MiB to 16 MiB. The default, 0, is no limit.
+// MaxBytes is how many bytes of log the queue may take, from its oldest message on, and the choice
+// of [Queue.Put] when there are as many. It counts from now on, also for messages that are in the
+// queue already. The files take up to two segments more: of a sixteenth of the limit with which the
+// queue was made, 1 MiB to 16 MiB. The default, 0, is no limit.
 func MaxBytes(bytes uint64, whenFull Full) Option {
 	return func(o *options) { o.maxBytes, o.whenFull = bytes, whenFull }
 }
@@ -85,7 +85,7 @@ func (o *options) openLog(path string) (*vellum.Log, error) {
 	return vellum.Open(path, append(shape, o.log...)...)
 }
 
-// segmentBytes is a sixteenth of what the queue may take, so that files can go in time.
+// segmentBytes is a sixteenth of the limit of the queue, so that files can go in time.
 func (o *options) segmentBytes() uint64 {
 	const smallest, largest = 1 << 20, 16 << 20
 	if o.maxBytes == 0 {

@@ -13,8 +13,8 @@ import (
 	"vellum/internal/proving"
 )
 
-// Messages have numbers. What is acknowledged, and what is there, are numbers too: twice that of a
-// message says that it comes, and one more that it does not come any more.
+// Messages have numbers. Acknowledgements and reports are numbers too: twice that of a message says
+// that it comes, and one more that it does not come any more.
 const (
 	putters        = 4
 	putsOfOne      = 60

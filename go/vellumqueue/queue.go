@@ -30,7 +30,7 @@ const tag = 0x6575_6575_716d_6c76
 // cursorName is the cursor of the log that is at the oldest message that was not acknowledged.
 const cursorName = "queue"
 
-// recordBytes is what the log takes for a record besides its bytes, at most.
+// recordBytes is the space in the log for a record besides its bytes, at most.
 const recordBytes = 40
 
 // fullPause is how often a full disk is tried again.
@@ -49,8 +49,8 @@ type Queue struct {
 	cursor  *vellum.Cursor
 	buffers sync.Pool
 
-	// saving is held for reading where a record is appended together with what it changes in
-	// memory, so that a state that is saved is that of its place in the log.
+	// saving is held for reading where a record is appended together with its change in memory, so
+	// that a state that is saved is that of its place in the log.
 	saving sync.RWMutex
 	saves  sync.Mutex // one goroutine saves at a time
 	save   chan struct{}
@@ -84,11 +84,11 @@ type savedAt struct {
 	acks      int // since then
 }
 
-// Stats is what a queue has and did.
+// Stats is the state of a queue, and its counts.
 type Stats struct {
 	// Len is how many messages were not acknowledged.
 	Len uint64
-	// Bytes is what the log takes from the oldest of them on.
+	// Bytes is the size of the log from the oldest of them on.
 	Bytes uint64
 	// InFlight is how many of them are in memory; Ready of those were given back.
 	InFlight, Ready int
@@ -131,8 +131,7 @@ func Open(path string, opts ...Option) (*Queue, error) {
 }
 
 // Close closes the queue. Calls that wait return [vellum.ErrClosed]. Messages that were not
-// acknowledged come again when the queue is opened. Whoever calls it again waits until the queue is
-// closed.
+// acknowledged come again when the queue is opened. A second call waits until the queue is closed.
 func (q *Queue) Close() (err error) {
 	q.ending.Do(func() { err = q.close() })
 	return err
@@ -155,7 +154,7 @@ func (q *Queue) close() error {
 	return err
 }
 
-// Stats tells what the queue has.
+// Stats returns the state of the queue.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -165,7 +164,7 @@ func (q *Queue) Stats() Stats {
 	return stats
 }
 
-// bytes is what the log takes from the oldest message on. The caller holds mu.
+// bytes is the size of the log from the oldest message on. The caller holds mu.
 func (q *Queue) bytes() uint64 { return uint64(q.end - min(q.flight.floor(), q.end)) }
 
 // Put puts a message at the end of the queue; its data is copied. On return it survives a power cut,
@@ -297,7 +296,7 @@ func (q *Queue) claim(ctx context.Context, need uint64) error {
 		}
 		q.mu.Unlock()
 		if isEmpty {
-			// What is left is acknowledgements.
+			// The rest is acknowledgements.
 			if err := q.passAcks(); err != nil {
 				return err
 			}
@@ -592,7 +591,7 @@ func isMessageOf(record vellum.Record) bool {
 	return len(record.Data) > 0 && record.Data[0] == isMessage
 }
 
-// dropOldest removes the oldest message, whoever has it.
+// dropOldest removes the oldest message, even if it is in flight.
 func (q *Queue) dropOldest() error {
 	q.mu.Lock()
 	if oldest, ok := q.flight.oldest(); ok {

@@ -451,7 +451,7 @@ func TestAStateIsThatOfItsPlaceInTheLog(t *testing.T) {
 	want(t, len(kept), 400)
 }
 
-// model is what a queue should be.
+// model is the expected content of a queue.
 type model struct {
 	messages []*modelMessage // those that were not acknowledged
 }
@@ -614,7 +614,7 @@ func workForEver(path string) error {
 	return <-failed
 }
 
-// said is what the children have said.
+// said is the reports of the children.
 type said struct{ put, tried, acked map[string]bool }
 
 func (s *said) line(line string) {
@@ -678,7 +678,7 @@ func TestExactlyWhatWasNotAcknowledgedComesAgainAfterKills(t *testing.T) {
 	t.Log(len(all.put), "put,", len(all.acked), "acknowledged,", len(left), "left")
 }
 
-// What was put is given out at once, while others put, acknowledge, and have the log write records of
+// A message is given out at once, while others put, acknowledge, and have the log write records of
 // its own.
 func TestWhatIsPutIsGivenOutAtOnce(t *testing.T) {
 	for _, options := range [][]Option{{PutAtOnce(), AckAtOnce()}, nil} {
@@ -762,7 +762,7 @@ func TestASecondCloseWaitsUntilTheQueueIsClosed(t *testing.T) {
 	}
 }
 
-// Another limit opens the queue with what is in it, and counts from then on.
+// Another limit opens the queue with its messages, and counts from then on.
 func TestTheLimitOfAQueueCanChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queue")
 	limits := []uint64{0, 200 << 20, 100 << 20, 1 << 30, 1 << 20, 0}

@@ -7,11 +7,11 @@ import (
 	"vellum"
 )
 
-// What a record of the log is: its first byte.
+// The kind of a record of the log: its first byte.
 const (
 	isMessage = 'm' // length of the key, key, data
 	isAck     = 'a' // positions of messages
-	isState   = 's' // what is outstanding, see state
+	isState   = 's' // the outstanding messages, see state
 )
 
 func appendMessage(to []byte, key string, data []byte) []byte {
@@ -71,7 +71,7 @@ func (n *numbers) positions() []vellum.LSN {
 	return positions
 }
 
-// state is what has to be known at a place of the log to go on from there.
+// state is the knowledge at a place of the log from which the queue continues.
 type state struct {
 	// front is where the next message is that nobody has got yet.
 	front vellum.LSN

@@ -1,4 +1,4 @@
-// Package hold reserves space in a log and keeps it: what a process holds that does not get on. The
+// Package hold reserves space in a log and keeps it: the hold of a process that is stuck. The
 // package vellum has no way to do that.
 package hold
 

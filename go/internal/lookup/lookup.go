@@ -18,8 +18,8 @@ const (
 	readersMax = 4
 	// A reader passes over so many bytes of other records rather than to read at another place.
 	passedMax = 128 << 10
-	// How long one waits for what is being written in front of a record, and how often. That is done
-	// within microseconds, where its thread is not interrupted.
+	// How long one waits for records that are being written in front of a record, and how often. They
+	// are complete within microseconds, where its thread is not interrupted.
 	pause    = 100 * time.Microsecond
 	waitsMax = 100
 )
@@ -64,7 +64,7 @@ func WaitFor(log *vellum.Log, at vellum.LSN) error {
 		}
 		time.Sleep(pause)
 	}
-	// What was left unfinished is filled, or there is a reason why it cannot be.
+	// An unfinished range is filled, or there is a reason why it cannot be.
 	return log.Commit(context.Background(), at)
 }
 

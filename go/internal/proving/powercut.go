@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The roles of a program under which the power is cut: Work changes what is in a directory, and Check
-// says what is there after a cut. Both get the directory and a seed. What they print is in
-// `vellum-powercut --help`.
+// The roles of a program under which the power is cut: Work changes the content of a directory, and
+// Check reports it after a cut. Both get the directory and a seed. `vellum-powercut --help`
+// explains their output.
 const (
 	Work  = "power-work"
 	Check = "power-check"

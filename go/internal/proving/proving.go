@@ -69,7 +69,7 @@ func KillAfter(t *testing.T, lines int, child *exec.Cmd) int {
 	return done
 }
 
-// Seeded is what a child and its test draw the same numbers from.
+// Seeded gives a child and its test the same numbers.
 func Seeded(seed string) *rand.Rand {
 	number, _ := strconv.ParseUint(seed, 10, 64)
 	return rand.New(rand.NewPCG(number, 2))
@@ -124,8 +124,8 @@ func FormattedDisk(t *testing.T, kind string, mebibytes int64) string {
 	return path
 }
 
-// Count is how often a test does something: short with -short, what the variable of the environment
-// says, or usual.
+// Count is how often a test does something: short with -short, the value of the environment
+// variable, or usual.
 func Count(t *testing.T, variable string, short, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)

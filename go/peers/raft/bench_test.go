@@ -119,8 +119,8 @@ func populate(store raft.LogStore, entries, size int) error {
 }
 
 // BenchmarkOpen opens a store with VELLUM_BENCH_MIB of entries of 1 KiB, or 64 MiB, and reads the
-// newest. Each opening is in a process of its own: raft-wal does not give its lock back. What is
-// measured is the opening alone.
+// newest. Each opening is in a process of its own: raft-wal does not give its lock back. The
+// opening alone is measured.
 func BenchmarkOpen(b *testing.B) {
 	mebibytes := os.Getenv("VELLUM_BENCH_MIB")
 	if mebibytes == "" {
