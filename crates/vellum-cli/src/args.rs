@@ -1,7 +1,7 @@
 //! The command line as clap reads it: words turned into values, nothing acted on.
 //!
-//! The texts here are the help and the man pages. Options that shape a log have no defaults: what
-//! the user does not say is left to the log.
+//! The texts here are the help and the man pages. Options that shape a log have no defaults: an
+//! option that the user leaves out is left to the log.
 
 mod advise;
 mod bench;
@@ -140,8 +140,8 @@ pub(crate) struct AppendArgs {
     pub(crate) record_bytes_max: u64,
     /// After a signal that asks to end, read a pipe or a socket for so long, unless it ends before
     ///
-    /// With 0, and from a file or a terminal, what is there is read and no more. An append that has
-    /// to wait is given up two seconds later.
+    /// With 0, and from a file or a terminal, the available input is read and no more. An append
+    /// that has to wait is given up two seconds later.
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = values::short_span)]
     pub(crate) stop_timeout: Duration,
     #[command(flatten)]
@@ -199,9 +199,9 @@ pub(crate) struct ShapeArgs {
 /// positions too. They are bytes of the log's endless address space; begin, durable, published and
 /// tail go back only when the epoch grows: after a power cut, and when the log is truncated.
 ///
-/// Of many logs, and of a directory with logs below it, there is a line for each: what it takes on
-/// disk, what a power cut may take, how far the slowest reader and the shipper are behind, and what
-/// needs attention. It exits with 3 if a file of one is damaged or missing.
+/// Of many logs, and of a directory with logs below it, there is a line for each: its size on disk,
+/// the bytes that a power cut may take, how far the slowest reader and the shipper are behind, and
+/// its troubles. It exits with 3 if a file of one is damaged or missing.
 #[derive(Args, Debug)]
 #[command(after_help = examples::STAT)]
 pub(crate) struct StatArgs {

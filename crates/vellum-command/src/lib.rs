@@ -1,4 +1,5 @@
-//! What the programs of Vellum share: `vellum`, `vellum-ship`, and those that prove the library.
+//! The common parts of Vellum's programs: `vellum`, `vellum-ship`, and those that prove the
+//! library.
 //!
 //! `stdio` and `signals` are what a process gets from outside. `values` and `moment` read words of
 //! the command line; `shipping` is the part that two programs have, and `help` makes man pages and

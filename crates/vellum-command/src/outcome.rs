@@ -22,9 +22,9 @@ pub enum Outcome {
     Incomplete,
     /// It said on standard output what is wrong.
     Failed,
-    /// What was looked at is only just good enough.
+    /// The result is only just good enough.
     Marginal,
-    /// What was looked at is not good enough.
+    /// The result is not good enough.
     NotGoodEnough,
     /// The disk could not be judged.
     CannotTell,
@@ -66,9 +66,9 @@ pub const USAGE: u8 = 2;
 pub const DAMAGED: u8 = 3;
 /// More may be there.
 pub const INCOMPLETE: u8 = 4;
-/// What was looked at is only just good enough.
+/// The result is only just good enough.
 pub const MARGINAL: u8 = 5;
-/// What was looked at is not good enough.
+/// The result is not good enough.
 pub const NOT_GOOD_ENOUGH: u8 = 6;
 /// The disk could not be judged: the machine had no time for it.
 pub const CANNOT_TELL: u8 = 7;
@@ -100,7 +100,7 @@ pub fn exit_code(
 
 /// Ends this process as `signal` does, so that its parent sees it.
 pub fn end_by(signal: i32) -> ! {
-    // The first process of a container cannot: what is tried after that is a crash.
+    // The first process of a container cannot: the next step then is a crash.
     if !signals::is_first_process() {
         let _ = emulate_default_handler(signal);
     }
@@ -112,7 +112,7 @@ pub fn as_typed(error: &anyhow::Error) -> String {
     let mut texts = Vec::new();
     for cause in error.chain() {
         if let Some(error) = cause.downcast_ref::<vellum::Error>() {
-            // It has the words of what is behind it.
+            // It has the words of its causes.
             texts.push(error.text_with(typed));
             break;
         }

@@ -35,7 +35,7 @@ impl Output {
         written(line.and_then(|()| self.0.write_all(b"\n")))
     }
 
-    /// Hands everything to the reader. What is not flushed may be lost without an error.
+    /// Hands everything to the reader. Bytes that are not flushed may be lost without an error.
     pub fn flush(&mut self) -> anyhow::Result<()> {
         written(self.0.flush())
     }

@@ -140,7 +140,7 @@ impl Printer {
         if self.is_json {
             return self.output.json(&JsonRecord::new(log, record, payload));
         }
-        // What follows something that is missing does not go on the line before it.
+        // A record behind a gap does not continue the line before it.
         if self.open_until.take().is_some_and(|next| next != record.lsn) {
             self.output.bytes(b"\n")?;
         }

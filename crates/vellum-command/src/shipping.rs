@@ -30,7 +30,8 @@ Examples:
 /// Ship what is durable in a log to object storage, as it comes
 ///
 /// One process ships a log at a time; more of them wait until it ends. SIGTERM and SIGINT finish
-/// what is in flight and end with exit code 0. A log that is shipped keeps what is not shipped yet.
+/// the requests in flight and end with exit code 0. A log that is shipped keeps records that are
+/// not shipped yet.
 #[derive(Args, Debug)]
 #[command(after_help = SHIP)]
 pub struct ShipArgs {
@@ -55,8 +56,8 @@ pub struct ShipArgs {
     /// Ship to a URL that another shipper or another copy of the log has shipped to
     #[arg(long)]
     pub take_over: bool,
-    /// The most bytes that the log keeps because they are not shipped, as 10GiB; what is removed
-    /// then is a gap in the store
+    /// The most bytes that the log keeps because they are not shipped, as 10GiB; older records are
+    /// then removed, which leaves a gap in the store
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_unshipped: Option<u64>,
     /// How long a generation lasts before the next one begins; 0s: for ever
@@ -85,7 +86,7 @@ impl ShipArgs {
     }
 }
 
-/// Restore a log from what was shipped
+/// Restore a log from its shipped objects
 ///
 /// That everything is stored is checked before anything is written. Afterwards the log is durable,
 /// and every byte of it was verified: the hashes of objects, the chain through them, the checksums
@@ -99,7 +100,7 @@ pub struct RestoreArgs {
     /// makes it, unless it is a directory or ends with a slash
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Restore what is before this position, or what was shipped by this time, as 10:00,
+    /// Restore the records before this position, or those shipped by this time, as 10:00,
     /// '2026-11-23 08:30' (local), 2026-11-23T08:30:00Z, 1h (ago) or yesterday
     ///
     /// The log ends behind its last whole record there. By time, it is as exact as the interval in
@@ -122,14 +123,14 @@ pub struct RestoreArgs {
 #[derive(Args, Debug)]
 #[command(after_help = LS)]
 pub struct LsArgs {
-    /// A log, or what the URLs of many logs begin with
+    /// A log, or the common beginning of the URLs of many logs
     pub url: String,
     /// Print JSON Lines
     #[arg(long)]
     pub json: bool,
 }
 
-/// How much is kept of what was shipped: `Retain` of the library `vellum-ship`. Neither of the two
+/// How much of the shipped log is kept: `Retain` of the library `vellum-ship`. Neither of the two
 /// may depend on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retained {

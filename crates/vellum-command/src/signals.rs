@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// What a supervisor or a terminal asks a process to end with.
+/// The signals by which a supervisor or a terminal asks a process to end.
 const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// What ends a run early that tells its result then.

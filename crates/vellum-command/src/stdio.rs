@@ -109,7 +109,7 @@ fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()
     }
 }
 
-/// Prints the help that the command line asks for, or says what is wrong with it, and exits.
+/// Prints the help that the command line asks for, or its error, and exits.
 pub fn answer(error: &clap::Error) -> ! {
     let text = error.render().ansi().to_string();
     let _ = if error.use_stderr() { tell(&text) } else { print(&text) };

@@ -19,7 +19,7 @@ use super::{BenchOutputArgs, examples};
 /// more. Then come the traps of this place, with what to do about them, and all that was measured.
 ///
 /// Takes no more than a tenth of the free space, and at most 1 GiB, in a directory that is removed
-/// in the end, however the run ends. Without --write, what that would store is printed.
+/// in the end, however the run ends. Without --write, the advice is printed instead.
 #[derive(Args, Debug)]
 #[command(after_help = examples::ADVISE)]
 pub(crate) struct AdviseArgs {
@@ -35,8 +35,8 @@ pub(crate) struct AdviseArgs {
     /// What for: wal, log, file [default: all]
     #[arg(long = "for", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) purposes: Vec<Purpose>,
-    /// Store in DIR, as vellum.toml, what is clearly better than the defaults; logs that are
-    /// created below follow it
+    /// Store in DIR, as vellum.toml, choices that are clearly better than the defaults; logs that
+    /// are created below follow it
     #[arg(long)]
     pub(crate) write: bool,
     /// Replace a vellum.toml that was not written by this command

@@ -14,8 +14,8 @@ use super::{examples, values};
 /// Print the records of logs
 ///
 /// Needs no more than read permission and changes nothing. Framed records are printed with a
-/// newline each, lines of a text log as they are; with --raw nothing is added. What a killed writer
-/// left unfinished is passed over.
+/// newline each, lines of a text log as they are; with --raw nothing is added. Unfinished records
+/// of a killed writer are skipped.
 ///
 /// With --json, each line is an object {"lsn", "next_lsn", "payload"}, and "log" before that where
 /// several logs are named; a payload that is not
@@ -96,9 +96,9 @@ pub(crate) struct TailArgs {
     /// has taken it
     ///
     /// A new cursor starts at the oldest record. This process owns the cursor: a second one with
-    /// the same name fails. It needs permission to write. What was printed and not committed when
-    /// it was killed is printed again. Where records were removed in front of the cursor it says
-    /// how much that was, goes on, and exits with 3.
+    /// the same name fails. It needs permission to write. Records that were printed and not
+    /// committed when it was killed are printed again. Where records were removed in front of the
+    /// cursor it reports how much that was, continues, and exits with 3.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["lines", "retry"])]
     pub(crate) cursor: Option<String>,
     /// Move the cursor when a position comes on standard input, one a line: everything before it is
@@ -123,7 +123,7 @@ pub(crate) struct ReadArgs {
     pub(crate) durable: bool,
     #[command(flatten)]
     pub(crate) form: Form,
-    /// Go on behind what is damaged or missing of a framed log, and say what it is, instead of
+    /// Continue behind damaged or missing parts of a framed log, and report them, instead of
     /// stopping there; readers of text logs always do. The exit code is 3 either way
     #[arg(long)]
     pub(crate) skip_damage: bool,

@@ -29,7 +29,7 @@ pub(crate) struct TrimArgs {
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Say nothing of what was done
+    /// Print no report of the changes
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Print what was done as one object of JSON
@@ -126,7 +126,7 @@ pub(crate) struct PrepareArgs {
     /// Give segments back that stand ready; nobody else may have the log open
     #[arg(long, conflicts_with_all = ["segments", "force", "measure", "commit_path"])]
     pub(crate) release: bool,
-    /// Say nothing of what was done
+    /// Print no report of the changes
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Print what was done as one object of JSON
@@ -156,7 +156,7 @@ pub(crate) struct CheckpointArgs {
     /// The new checkpoint; without it, the stored one is printed
     #[arg(value_name = "LSN", value_parser = values::lsn)]
     pub(crate) lsn: Option<Lsn>,
-    /// Say nothing of what was done
+    /// Print no report of the changes
     #[arg(short, long, conflicts_with = "json", requires = "lsn")]
     pub(crate) quiet: bool,
     /// Print it as one object of JSON
@@ -166,8 +166,8 @@ pub(crate) struct CheckpointArgs {
 
 /// Drop the newest part of a log: a record and all behind it
 ///
-/// Nobody else may have the log open. What was dropped is gone: --dry-run tells what that would be.
-/// On a terminal it asks first.
+/// No other process may have the log open. Dropped records are gone: --dry-run lists them. On a
+/// terminal it asks first.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TRUNCATE)]
 pub(crate) struct TruncateArgs {
@@ -183,7 +183,7 @@ pub(crate) struct TruncateArgs {
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Say nothing of what was done
+    /// Print no report of the changes
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Print what was done as one object of JSON
@@ -208,7 +208,7 @@ pub(crate) struct RepairArgs {
     /// Do not ask; without a terminal nobody is asked
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Say nothing of what was saved, nor of what could not be read: the exit code tells
+    /// Print no report of saved or unreadable parts: the exit code tells
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Print one object of JSON

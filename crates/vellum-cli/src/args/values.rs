@@ -45,7 +45,7 @@ pub(super) fn lines(text: &str) -> Result<Lines, String> {
 pub(super) fn lines_as_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let is_tail = words.get(1).is_some_and(|word| word == "tail");
-    // Like tail(1), as the first word only: what is behind another option may be its value.
+    // Like tail(1), as the first word only: a word behind another option may be its value.
     if let Some(word) = words.get_mut(2).filter(|_| is_tail)
         && let Some(text) = word.to_str().and_then(|word| word.strip_prefix('-'))
     {

@@ -84,7 +84,7 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
                 answer => break answer.with_context(|| not_appended(number))?,
             }
         };
-        // What comes together is text, in which every byte has its position.
+        // Lines that come together are text, in which every byte has its position.
         committer.appended(if count == 1 { lsn } else { last_line(lsn, record) })?;
         if records.take_cut() && !has_cut {
             has_cut = true;

@@ -1,4 +1,4 @@
-//! `vellum bench`: measurements, a file for each suite; here is what they have in common.
+//! `vellum bench`: measurements, a file for each suite; here are their common parts.
 
 pub(super) mod all;
 pub(super) mod compare;
@@ -68,7 +68,7 @@ pub(super) fn run(args: BenchSuiteArgs) -> Result<Outcome> {
     interrupt.outcome().map_or_else(|| judge(failures), Ok)
 }
 
-/// What every suite needs before it runs; what is missing is told before minutes are spent.
+/// Prepares a suite; a missing tool is reported before minutes are spent.
 fn begin<'a>(
     place: &BenchPlaceArgs,
     output: &'a BenchOutputArgs,
@@ -83,7 +83,7 @@ fn begin<'a>(
 /// The reports in a file that `--json` wrote.
 fn saved(path: &Path) -> Result<Vec<Report>> {
     let cannot = || format!("cannot read {}", path.display());
-    // Bytes first: what is no text is no JSON either, and that is the clearer complaint.
+    // Bytes first: bytes that are no text are no JSON either, and that is the clearer complaint.
     let bytes = fs::read(path).with_context(cannot)?;
     Report::from_json(&String::from_utf8_lossy(&bytes)).with_context(cannot)
 }

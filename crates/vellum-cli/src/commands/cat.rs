@@ -61,8 +61,8 @@ fn print_one(path: &Path, args: &CatArgs) -> Result<Outcome> {
     printing.run()
 }
 
-/// Prints the records from `from` on that `args` ask for. Who follows stops when `is_elsewhere`
-/// says so, which is asked when nothing has come for a while.
+/// Prints the records from `from` on that `args` ask for. Following stops when `is_elsewhere` says
+/// so, which is checked when no record has come for a while.
 pub(super) fn print(
     log: &Log,
     args: &CatArgs,
@@ -83,7 +83,7 @@ struct Printing<'a> {
     end: Lsn,
     reader: Reader,
     printer: Printer,
-    /// What the log is called, where others are printed too.
+    /// The name of the log, where others are printed too.
     name: Option<String>,
     /// How long the next record is waited for; `None` while records come.
     patience: Option<Duration>,
@@ -176,7 +176,7 @@ impl<'a> Printing<'a> {
         Ok(true)
     }
 
-    /// What is good before the damage is of use.
+    /// The good records before the damage are of use.
     fn fail(&mut self, error: vellum::Error) -> anyhow::Error {
         if let Err(failure) = self.printer.flush() {
             return failure;
@@ -212,14 +212,14 @@ fn is_stuck(reader: &Reader) -> bool {
     true
 }
 
-/// A reader that goes on behind what is missing of a text log; of a framed log, where the user asks
+/// A reader that continues behind missing parts of a text log; of a framed log, where the user asks
 /// for it.
 pub(super) fn reader(log: &Log, args: &CatArgs, from: Lsn) -> vellum::Result<Reader> {
     let reader = as_asked(log.reader(from)?, log, args);
     Ok(reader)
 }
 
-/// The reader, as far as the user wants to see, and behind what is missing.
+/// The reader up to the wanted end, which continues behind missing parts.
 pub(super) fn as_asked(reader: Reader, log: &Log, args: &CatArgs) -> Reader {
     let reader = vellum::internal::leave_no_trace(reader);
     let mut reader = if args.read.durable { reader.durable() } else { reader };
@@ -227,7 +227,7 @@ pub(super) fn as_asked(reader: Reader, log: &Log, args: &CatArgs) -> Reader {
     reader
 }
 
-/// Whether reading goes on behind what is missing.
+/// Whether reading continues behind missing parts.
 pub(super) fn skips_damage(log: &Log, args: &CatArgs) -> bool {
     args.read.skip_damage || log.layout() == Layout::Text
 }

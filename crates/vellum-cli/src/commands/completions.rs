@@ -1,4 +1,4 @@
-//! `vellum completions`: what a shell needs to complete our command lines.
+//! `vellum completions`: the scripts by which a shell completes our command lines.
 
 use vellum_command::help;
 use vellum_command::outcome::{Outcome, Result};

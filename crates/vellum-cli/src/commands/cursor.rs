@@ -107,7 +107,7 @@ pub(super) struct JsonCursor {
     overrun: JsonOverrun,
 }
 
-/// What was removed in front of a cursor: upper bounds.
+/// The records that were removed in front of a cursor: upper bounds.
 #[derive(Serialize)]
 struct JsonOverrun {
     /// Bytes that its reader has not been told of.
@@ -199,7 +199,7 @@ fn owner(cursor: &CursorStat) -> String {
     }
 }
 
-/// What was removed in front of cursors; empty where nothing was.
+/// The records that were removed in front of cursors; empty where none were.
 pub(super) fn alerts(cursors: &[CursorStat]) -> String {
     let overrun = cursors.iter().filter(|cursor| cursor.missing_bytes > 0);
     let alert = |cursor: &CursorStat| {

@@ -1,4 +1,4 @@
-//! What the command does: one file for each.
+//! The commands: one file for each.
 
 mod advise;
 mod append;

@@ -17,7 +17,7 @@ pub(super) fn of(layout: Option<Layout>) -> Options {
     }
 }
 
-/// `options` with what the user asked for: the rest is the log's, or as it was.
+/// `options` with the choices of the user: the rest is the log's, or as it was.
 pub(super) fn shaped(mut options: Options, shape: &ShapeArgs) -> Options {
     let mut tuning = Tuning::new();
     if let Some(bytes) = shape.segment_bytes {
@@ -78,7 +78,7 @@ pub(super) fn open_to_commit(
     policy: &PolicyArgs,
 ) -> vellum::Result<Log> {
     let as_it_is = with_policy(shaped(advised(of(shape.layout)), shape), policy);
-    // What a new log is made of is not to be asked of one that is there.
+    // The shape of a new log must not be demanded of an existing one.
     match as_it_is.clone().create(Create::Never).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         answer => return answer,

@@ -20,7 +20,7 @@ use crate::table;
 struct JsonPrepare {
     segments_made: u64,
     segments_released: u64,
-    /// What was stored: `null` where nothing was measured or chosen.
+    /// The stored choice: `null` where nothing was measured or chosen.
     commit_path: Option<String>,
     commit_path_reason: Option<String>,
 }
@@ -83,7 +83,7 @@ fn store_commit_path(log: &Log, args: &PrepareArgs) -> Result<Option<Stored>> {
             path.store_measured(log)?;
             Ok(Some(Stored { path, reason: measured.reason }))
         }
-        // The segments are ready, which is what was asked for first.
+        // The segments are ready, which was the first request.
         Err(error) if args.measure == MeasureWhen::Auto => {
             output::say(format_args!("the ways to commit were not timed: {error}"));
             Ok(None)

@@ -1,4 +1,4 @@
-//! `vellum repair`: what is readable of a damaged log, saved into a new one.
+//! `vellum repair`: saves the readable records of a damaged log into a new one.
 
 use std::fs;
 use std::path::Path;

@@ -31,7 +31,7 @@ use crate::args::StatArgs;
 use crate::table::{ALERT, Align, HEADING, Table, age, bytes, count, line_width, lines};
 use logs::{Found, Logs, State};
 
-/// What stands before the values of facts.
+/// The width of the names before the values of facts.
 const NAME_WIDTH: usize = 15;
 
 pub(super) fn run(args: &StatArgs) -> Result<Outcome> {
@@ -61,7 +61,7 @@ struct Show<'a> {
 }
 
 impl Show<'_> {
-    /// What is wrong with one of many logs is told among them. That of the only one is an error.
+    /// The fault of one of many logs is reported among them. The fault of the only one is an error.
     fn found(&self, mut found: Vec<Found>) -> Result<Vec<Found>> {
         if self.is_one
             && let Some(log) = found.pop_if(|log| log.state.is_err())
@@ -75,7 +75,7 @@ impl Show<'_> {
         if self.args.prometheus {
             output::print(&prometheus::text(found)?)?;
             errors(found).for_each(|error| output::say(as_typed(error)));
-            // What is wrong is in the numbers.
+            // The numbers show the trouble.
             return Ok(Outcome::Good);
         }
         if self.args.json {

@@ -31,12 +31,12 @@ pub(super) fn run(args: &TailArgs) -> Result<Outcome> {
 /// Where `tail` begins.
 struct Start {
     from: Lsn,
-    /// Something is missing of what was to be printed.
+    /// A part of the wanted records is missing.
     is_short: bool,
 }
 
 impl Start {
-    /// How it went, with what is missing before the first record.
+    /// The outcome, with the gap before the first record.
     fn outcome(&self, printed: Outcome) -> Outcome {
         if self.is_short && printed == Outcome::Good { Outcome::Damaged } else { printed }
     }
@@ -80,7 +80,7 @@ fn from_number(log: &Log, args: &CatArgs, number: usize) -> Result<Start> {
         }
     }
     let is_short = cat::say_gaps(&mut reader);
-    // Where nothing was counted, what is missing in front is reported when it comes to printing.
+    // Where nothing was counted, the missing part in front is reported when printing begins.
     let from = if number > 1 { reader.position() } else { Lsn::ZERO };
     Ok(Start { from, is_short })
 }

@@ -60,7 +60,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// What the user asks for, in this log.
+    /// The wanted times, in this log.
     pub(super) fn of(log: &Log, args: &CatArgs) -> vellum::Result<Times> {
         let CatArgs { since, until, .. } = *args;
         let is_asked = since.is_some() || until.is_some();

@@ -16,7 +16,7 @@ struct JsonTruncate {
     from: u64,
     end: u64,
     bytes: u64,
-    /// Counted only where nothing is dropped: what goes may be damaged.
+    /// Counted only where nothing is dropped: dropped records may be damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
     dry_run: bool,

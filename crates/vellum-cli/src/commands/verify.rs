@@ -1,4 +1,4 @@
-//! `vellum verify`: what is damaged in a log.
+//! `vellum verify`: the damage of a log.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     Ok(if is_good { Outcome::Good } else { Outcome::Damaged })
 }
 
-/// What is wrong, and where, as a line.
+/// A damage, and its place, as a line.
 pub(super) fn line(damage: &Damage) -> String {
     let Damage { path, offset, lsn, reason, .. } = damage;
     let path = path.display();

@@ -64,7 +64,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Starts a suite on a filesystem made for it, ends it by `signal` once it measures, and looks for
-/// what is left.
+/// leftover files.
 fn end_by(signal: Signal, suite: &[&str]) {
     let place = Place::new();
     let mut command = with_default_signals(&vellum());

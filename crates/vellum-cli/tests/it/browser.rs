@@ -80,7 +80,7 @@ impl Browser {
         }
     }
 
-    /// What a command of the protocol answers.
+    /// The answer to a command of the protocol.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
@@ -130,7 +130,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// What the system is said to prefer: `light` or `dark`.
+    /// The claimed preference of the system: `light` or `dark`.
     pub(crate) fn prefer(&mut self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "features": features }));

@@ -12,7 +12,7 @@ const SEGMENT: u64 = 4 << 20;
 /// A log of more than four segments, without the newest.
 fn closed(log: &Path) -> Vec<(PathBuf, usize)> {
     let mut files = cached_pages(log, SEGMENT / 2);
-    // What is made ready is behind the newest with records.
+    // Prepared files are behind the newest with records.
     files.truncate(4);
     files
 }

@@ -127,7 +127,7 @@ fn only_what_was_committed_is_printed_where_that_is_asked_for() {
     for layout in ["framed", "text"] {
         let place = Place::new();
         let never = ["--layout", layout, "--commit", "none"];
-        // Whoever leaves a log last may commit all of it.
+        // The last process that leaves a log may commit all of it.
         let log = vellum::internal::options(layout.parse().unwrap());
         let log = log.open(place.log()).unwrap();
         place.append(&["--commit", "every"], b"one\ntwo\n");

@@ -93,7 +93,7 @@ fn tail_goes_on_where_it_was_left() {
         place.append(&[], b"three\n");
         assert_eq!(place.run("tail", &["--cursor", "y"], b"").good(), "one\ntwo\nthree\n");
         assert_eq!(place.run("tail", &["--cursor", "x"], b"").good(), "three\n");
-        // What nobody takes is not finished.
+        // Lines that no reader takes are not finished.
         place.append(&[], b"four\n");
         let log = place.log();
         let words = ["tail", "--cursor", "x", log.to_str().unwrap()];

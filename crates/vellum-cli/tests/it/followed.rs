@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{Place, Running};
 
-/// What the README shows first.
+/// The options that the README shows first.
 const OPTIONS: [&str; 6] = ["--layout", "text", "--rotate-bytes", "50M", "--retain-files", "10"];
 
 /// How a writer ends.

@@ -81,7 +81,7 @@ fn readers_say_what_is_missing_and_go_on() {
             assert!(ran.stderr.contains(part), "{name}: {part} in {}", ran.stderr);
         }
         assert!(ran.text() == expected, "{name}");
-        // What is asked for is all there.
+        // All wanted records are there.
         let last = place.run("tail", &["-n", "5"], b"").good();
         assert_eq!(last, lines(LINES - 5..LINES), "{name}");
         let all = place.run("tail", &["-n", "99999"], b"");
@@ -139,7 +139,7 @@ fn writers_and_retention_go_on() {
         fs::remove_file(place.log().join("control")).unwrap();
         assert_eq!(place.run("cat", &[], b"").code, 3, "{name}");
         place.append(&[], b"");
-        // Whoever makes a log whole again ends what was cut, and puts a marker into what is empty.
+        // A repair ends a cut line, and puts a marker into an empty range.
         let is_there = ["cut", "emptied"].contains(&name);
         assert!(is_there || place.run("cat", &[], b"").code == 3, "{name}");
 

@@ -27,7 +27,7 @@ fn through_a_slow_pipe(
     let is_full = writer.try_clone().unwrap();
     stream(command, writer);
     let mut child = command.spawn().unwrap();
-    // What has no room yet is written now, or is lost.
+    // Bytes that have no room yet are written now, or are lost.
     until("the pipe is full", || {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let room = poll(&mut [PollFd::new(&is_full, PollFlags::OUT)], Some(&now)).unwrap();

@@ -1,4 +1,4 @@
-//! Things of every kind at each name of a log, put there by who owns the log or is in its group,
+//! Things of every kind at each name of a log, put there by the owner of the log or by its group,
 //! and every command line of root on it. Root's commands end soon, by no signal, in little memory;
 //! nothing outside of the log is changed or made, and nothing of root's is passed on.
 //!
@@ -19,7 +19,7 @@ use vellum_testing::{Numbers, is_root, scratch, until};
 
 use crate::support::vellum;
 
-/// Who owns a log, or is in its group, and has put things there.
+/// The user that owns a log, or is in its group, and has put things there.
 const OTHER: u32 = 12345;
 const SECRET: &[u8] = b"a secret of root\n";
 /// Memory that a command may have, the mapped files among it.
@@ -67,7 +67,7 @@ const NAMES: [&str; 18] = [
     "0000000000001000.stage",
 ];
 
-/// What is put there.
+/// The things that are put there.
 #[derive(Clone, Copy, Debug)]
 enum Thing {
     Link,
@@ -142,7 +142,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// What a case is about: a log, and files outside of it that nobody may touch.
+/// The place of a case: a log, and files outside of it that no command may touch.
 struct Place {
     dir: TempDir,
 }
@@ -207,7 +207,7 @@ fn private_file(path: &Path) {
     fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Puts a thing at a path, instead of what is there.
+/// Puts a thing at a path, instead of the file that is there.
 fn plant(place: &Place, thing: Thing, path: &Path) {
     let _ = fs::remove_file(path);
     let node = |kind, device| mknodat(CWD, path, kind, Mode::from_raw_mode(0o666), device).unwrap();
@@ -241,7 +241,7 @@ impl Drop for Ended {
     }
 }
 
-/// Runs a command line; what it printed, and how it ended.
+/// Runs a command line; returns its output, and how it ended.
 fn run(place: &Place, line: &str) -> (Vec<u8>, ExitStatus) {
     let mut command = vellum();
     for word in line.split(' ') {

@@ -67,7 +67,7 @@ fn a_framed_log_has_no_policy() {
     place.append(&[], b"one\n");
     let refused = place.run("append", &["--rotate-bytes", "1M"], b"two\n");
     let complaint = refused.complaint(2);
-    // It is there already, and what it is cannot be changed.
+    // It is there already, and its kind cannot be changed.
     assert!(!complaint.contains("create"), "{complaint}");
     assert!(complaint.contains("leave out --rotate-bytes, or write to a text log"), "{complaint}");
     place.run("rotate", &[], b"").complaint(1);
@@ -165,7 +165,7 @@ fn what_a_day_weighs_does_not_decide_what_is_kept() {
     assert_eq!(place.run("cat", &[], b"").good(), all);
     assert!(!place.run("stat", &[], b"").good().contains("removed"));
 
-    // What a rule ends counts, and what is removed is told with the rule.
+    // Files that a rule ends count, and removed files are reported with the rule.
     place.run("rotate", &[], b"").good();
     place.append(&["--retain-files", "0"], b"today\n");
     assert_eq!(place.run("cat", &[], b"").good(), "today\n");

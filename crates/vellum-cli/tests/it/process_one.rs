@@ -15,7 +15,7 @@ const SIGNALS: [(&str, i32); 4] = [("-TERM", 15), ("-INT", 2), ("-HUP", 1), ("-Q
 
 /// Starts `vellum <words>` as process 1 of its own namespace.
 fn start(words: &[&str], place: &Place) -> Running {
-    // Whoever runs the tests in the background may have them ignore what a keyboard sends.
+    // Tests that run in the background may ignore the signals of a keyboard.
     let mut command = Command::new("env");
     command.args(["--default-signal", "unshare", "--pid", "--fork", "--kill-child"]);
     command.arg(env!("CARGO_BIN_EXE_vellum"));

@@ -9,7 +9,7 @@ use std::thread;
 
 use super::support::{Place, Ran, Running, vellum};
 
-/// Who owns nothing.
+/// A user that owns nothing.
 const NOBODY: u32 = 65534;
 /// Where a participant's namespaces stand in the control file: behind the header, the words before,
 /// and generation, number and start time of the first one.
@@ -58,7 +58,7 @@ fn run_as_nobody(program: &Path, log: &Path, command: &str) -> Ran {
     }
 }
 
-/// A text log of several files that a policy would remove, if anybody came by who may write.
+/// A text log of several files that a policy would remove, if a process came by that may write.
 fn old_files(place: &Place, options: &[&str]) -> usize {
     let shape = [&["--layout", "text", "--rotate-bytes", "4K", "--retain-age", "30d"], options];
     place.append(&shape.concat(), "a line of some length\n".repeat(1000).as_bytes());
@@ -120,7 +120,7 @@ fn who_may_only_read_reads_and_follows() {
     assert_eq!(follower.line(), "two\n");
 }
 
-/// A writer with half a record in flight, and what others appended behind.
+/// A writer with half a record in flight, and records of others behind it.
 fn half_way(place: &Place, layout: &str) -> Running {
     place.append(&["--layout", layout], b"");
     let mut command = vellum();
@@ -206,7 +206,7 @@ fn a_follower_of_a_log_that_nobody_has_opened_since_a_power_cut_goes_on_with_it(
     }
 }
 
-/// A writer that appends `<name> <number>` until it is killed, and what it was told.
+/// A writer that appends `<name> <number>` until it is killed, and its acknowledged lines.
 struct Writer {
     running: Running,
     name: String,
@@ -258,8 +258,8 @@ impl Writer {
     }
 }
 
-/// All writers are killed at once, again and again; what was acknowledged is printed at once, by
-/// somebody who may write and by somebody who may not. `VELLUM_STORMS` says how often.
+/// All writers are killed at once, again and again; acknowledged lines are printed at once, by a
+/// user that may write and by one that may not. `VELLUM_STORMS` says how often.
 #[test]
 fn after_all_writers_were_killed_every_acknowledged_line_is_printed() {
     let is_root = is_root();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use super::support::{Place, run};
 
-/// What no page may take for markup.
+/// Text that no page may take for markup.
 const EVIL: &str = "</script><img src=x onerror=\"fail()\"> & 'quotes' \"too\"";
 
 /// A row with figures that differ from round to round.
@@ -102,7 +102,7 @@ fn the_page_works_in_a_browser() {
         assert!(needed.as_u64() <= Some(u64::from(width)), "{needed} at {width}");
     }
     assert_eq!(browser.complaints(), Vec::<Value>::new());
-    // What was said above is worth something only if complaints are heard.
+    // The checks above are worth something only if complaints are heard.
     browser.evaluate("setTimeout(() => fail()); new Image().src = 'https://vellum.invalid/'; 0");
     browser.evaluate("document.body.offsetWidth");
     assert!(!browser.complaints().is_empty());

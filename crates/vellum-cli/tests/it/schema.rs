@@ -1,4 +1,4 @@
-//! What the suites of `vellum bench` write is what `docs/results.schema.json` says.
+//! The files of the suites of `vellum bench` follow `docs/results.schema.json`.
 
 use std::path::Path;
 use std::process::Command;

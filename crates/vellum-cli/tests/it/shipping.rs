@@ -123,7 +123,7 @@ fn every_line_is_shipped_at_least_once_and_by_positions_exactly_once() {
     }
     let doubled: Vec<_> = exactly.iter().filter(|(_, count)| **count > 1).collect();
     assert!(doubled.is_empty(), "{doubled:?}");
-    // What is shipped goes when the next file is begun.
+    // A shipped file is removed when the next file is begun.
     let long = format!("{}\n", "y".repeat(100));
     place.append(&[], long.repeat(60).as_bytes());
     for script in [AT_LEAST_ONCE, EXACTLY_ONCE] {

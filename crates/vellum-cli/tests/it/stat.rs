@@ -289,7 +289,7 @@ fn styles_are_for_terminals_or_on_demand() {
     };
     assert!(escapes("CLICOLOR_FORCE"));
     assert!(!escapes("NO_COLOR") && !escapes("UNRELATED"));
-    // What is said on the command line counts more than the environment.
+    // The command line counts more than the environment.
     let escapes = |variable: &str, when: &str| {
         let mut command = vellum();
         command.args(["stat", "--color", when]).arg(place.log()).env(variable, "1");

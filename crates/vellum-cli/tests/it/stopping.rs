@@ -49,7 +49,7 @@ fn signals() -> impl Iterator<Item = (&'static str, i32)> {
     signals.into_iter().filter(|(_, number)| !is_ignored(*number))
 }
 
-/// What has it end without waiting for the end of its input.
+/// The options that end it without waiting for the end of its input.
 const AT_ONCE: [&str; 2] = ["--stop-timeout", "0"];
 
 /// Twenty last things.

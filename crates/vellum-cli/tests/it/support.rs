@@ -1,4 +1,4 @@
-//! Starting the program and looking at what it says.
+//! Starting the program and checking its output.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ pub(crate) struct Place {
     dir: TempDir,
 }
 
-/// What a command said and how it ended.
+/// The output of a command and how it ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -29,7 +29,7 @@ pub(crate) fn rows(report: &Value) -> Vec<&Value> {
     report["rows"].as_object().expect("rows").values().collect()
 }
 
-/// What a row of a report is called under the key `name`.
+/// The name of a row of a report under the key `name`.
 #[track_caller]
 pub(crate) fn key(row: &Value, name: &str) -> String {
     row["keys"][name].as_str().unwrap_or_else(|| panic!("{name}: {row}")).to_string()
@@ -93,14 +93,14 @@ pub(crate) fn run<A: AsRef<OsStr>>(args: &[A], input: &[u8]) -> Ran {
 }
 
 impl Ran {
-    /// What it printed, after a good end without a word on standard error.
+    /// Its output, after a good end without a word on standard error.
     #[track_caller]
     pub(crate) fn good(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""));
         self.text()
     }
 
-    /// What it printed, as text.
+    /// Its output, as text.
     pub(crate) fn text(self) -> String {
         String::from_utf8(self.stdout).unwrap()
     }

@@ -120,7 +120,7 @@ fn a_log_that_comes_and_goes_is_followed() {
         for line in numbered(20).lines() {
             assert_eq!(tail.line().trim_end_matches('\n'), line, "from its beginning");
         }
-        // Moved, with what was appended just before.
+        // Moved, with the record that was appended just before.
         place.append(&[], b"before\n");
         fs::rename(place.log(), place.dir().join("moved")).unwrap();
         place.append(&["--layout", layout], b"moved\n");

@@ -1,4 +1,4 @@
-//! What is different on a terminal.
+//! The differences on a terminal.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -62,7 +62,7 @@ impl Terminal {
             self.wait(text);
             let mut bytes = [0; 4096];
             let count = self.person.read(&mut bytes).unwrap();
-            // What is cut here are characters beyond ASCII, which no test looks at.
+            // Only characters beyond ASCII are cut here, which no test checks.
             self.seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
         }
     }
@@ -140,7 +140,7 @@ fn the_screen_is_left_before_an_error_is_told_and_while_it_is_stopped() {
     terminal.until("\x1b[J");
     signal(&watching, "-TSTP");
     terminal.until(LEAVE);
-    // What comes before it has stopped goes unheard.
+    // A signal that comes before it has stopped is lost.
     let stopped = waitpid(Some(Pid::from_child(&watching)), WaitOptions::UNTRACED).unwrap();
     assert!(stopped.unwrap().1.stopped());
     signal(&watching, "-CONT");
@@ -151,7 +151,7 @@ fn the_screen_is_left_before_an_error_is_told_and_while_it_is_stopped() {
     assert!(told.contains("there is no log"), "{told}");
 }
 
-/// What it says on standard error until it fails.
+/// Its standard error until it fails.
 fn complaint(mut child: Child) -> String {
     let mut text = String::new();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
@@ -194,7 +194,7 @@ fn start(terminal: &Terminal, words: &[&str]) -> Child {
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// The exit code of one that asks and is answered so; and what it asks.
+/// The exit code of a command that asks and gets this answer, and its question.
 fn asked(words: &[&str], answer: &str) -> (i32, String) {
     let mut terminal = Terminal::new(80, 24);
     let mut child = start(&terminal, words);

@@ -59,7 +59,7 @@ fn json_has_time_and_writer_where_they_are_known() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let time = lines[0]["time"].as_str().unwrap();
     assert_eq!((time.len(), &time[19..20], &time[29..]), (30, ".", "Z"), "{time}");
-    // What is printed can be asked for again, to the nanosecond.
+    // A printed time selects the same record again, to the nanosecond.
     assert_eq!(place.run("cat", &["--since", time], b"").good(), "one\ntwo\n");
     assert_eq!(place.run("cat", &["--until", time], b"").good(), "");
     let back = Duration::from_secs(1);

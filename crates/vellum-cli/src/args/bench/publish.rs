@@ -9,7 +9,7 @@ use crate::args::examples;
 
 /// Measure what the pages of the documentation quote
 ///
-/// Each measurement is a program of its own and leaves a file. What is done waits in
+/// Each measurement is a program of its own and leaves a file. Finished ones wait in
 /// target/measured, so a run that was stopped continues with the measurement in which it was
 /// stopped. When all are there, they go to docs/results. Before each, it is waited until the
 /// machine is idle, ten minutes at most.
@@ -28,7 +28,7 @@ pub(crate) struct BenchPublishArgs {
     /// Print the command lines and how many minutes each takes about, and measure nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// What was built, and where results wait
+    /// The directory of the programs, and of waiting results
     #[arg(long, value_name = "DIR", default_value = "target", value_hint = ValueHint::DirPath)]
     pub(crate) target: PathBuf,
     /// Where results go [default: docs/results]

@@ -51,7 +51,7 @@ fn with_ours(kind: &Kind) -> Command {
     let command = kind.command();
     let (about, long) = (command.get_about().cloned(), command.get_long_about().cloned());
     let command = BenchOutputArgs::augment_args(BenchPlaceArgs::augment_args(command));
-    // Those structures explain themselves, and would take the place of what the suite says.
+    // Those structures explain themselves, and would take the place of the suite's text.
     command.about(about.unwrap_or_default()).long_about(long.unwrap_or_default())
 }
 

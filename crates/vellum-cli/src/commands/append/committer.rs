@@ -1,4 +1,4 @@
-//! When records are committed, and what is said of them.
+//! When records are committed, and the reports of them.
 //!
 //! With an interval, nothing runs beside the thread that reads and appends: before it waits for
 //! input, it waits no longer than until the oldest record that was appended since the last commit
@@ -59,7 +59,7 @@ impl Committer {
     /// moved.
     pub(super) fn reopen(&self) -> Result<()> {
         let new = self.log().reopen()?;
-        // What was appended before is where the old log went, and is made to stay there.
+        // The earlier records are where the old log went, and are made to stay there.
         self.commit()?;
         self.log.replace(new);
         say(format_args!("the log was removed or moved, and goes on in a new one at its path"));

@@ -14,7 +14,7 @@ use vellum_command::stdio;
 use super::committer::Committer;
 use super::ending::Ending;
 
-/// What is read of the input when there is no more time: as much as a pipe holds.
+/// The bytes that are read of the input when the time is over: as much as a pipe holds.
 const REST_BYTES_MAX: u64 = 1 << 20;
 
 /// Standard input without a buffer, in which input could not be noticed.
@@ -77,7 +77,8 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Reads what was there when the time was over: who wrote it takes it for delivered.
+    /// Reads the bytes that were there when the time was over: their writer takes them for
+    /// delivered.
     fn read_rest(&mut self, rest: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(rest as usize);
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,8 +1,8 @@
 //! A stream of bytes cut into records at a delimiter.
 //!
 //! The input is read in large pieces, and a record is lent from the buffer it was read into; the
-//! buffer grows only for a record that is longer, up to the most that a record may have. What is
-//! longer than that is cut.
+//! buffer grows only for a record that is longer, up to the most that a record may have. A longer
+//! record is cut.
 
 use std::io::{ErrorKind, Read};
 
@@ -18,7 +18,7 @@ pub(super) struct Records<R> {
     delimiter: u8,
     record_bytes_max: usize,
     buffer: Vec<u8>,
-    /// What was read and not yet handed out: `buffer[start..end]`.
+    /// Bytes that were read and not yet handed out: `buffer[start..end]`.
     start: usize,
     end: usize,
     is_at_end: bool,
@@ -33,7 +33,7 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// What was between the delimiters.
+    /// The bytes between the delimiters.
     pub(super) fn payload(self) -> &'a [u8] {
         &self.bytes[..self.bytes.len() - usize::from(self.is_delimited)]
     }

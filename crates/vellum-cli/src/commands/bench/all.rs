@@ -24,7 +24,7 @@ fn seconds(suite: &dyn Suite, is_quick: bool) -> u64 {
     if is_quick { quick } else { full }
 }
 
-/// What stands below all tables.
+/// The text below all tables.
 fn summary(reports: &[Report]) -> String {
     let findings = vellum_bench::findings_text(reports);
     if findings.is_empty() { findings } else { format!("\nWhat these figures say\n\n{findings}") }

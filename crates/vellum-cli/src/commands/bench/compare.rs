@@ -22,7 +22,7 @@ pub(crate) fn run(args: &BenchCompareArgs) -> Result<Outcome> {
     Ok(outcome.unwrap_or(Outcome::Good))
 }
 
-/// Whoever asked to be warned must learn, too, that nothing could be judged.
+/// A user that asked for warnings must learn, too, that nothing could be judged.
 fn judge(comparison: &Comparison, percent: f64) -> Outcome {
     let mut worse = comparison.worse_by(percent).peekable();
     if worse.peek().is_none() {

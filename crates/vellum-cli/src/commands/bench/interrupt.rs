@@ -1,4 +1,4 @@
-//! A signal that comes while a suite runs: what was measured until then is reported.
+//! A signal that comes while a suite runs: the results until then are reported.
 
 use std::os::fd::AsFd;
 

@@ -6,7 +6,7 @@ use vellum_doctor::outputs;
 
 use crate::args::BenchOutputArgs;
 
-/// What a report is written as.
+/// The form of a report.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     Json,

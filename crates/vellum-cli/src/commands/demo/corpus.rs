@@ -1,7 +1,7 @@
 //! A real text, and the records made of it.
 //!
-//! Record `sequence` of a writer is `<writer> <sequence> <line>`, so that whoever finds it can tell
-//! what it must look like to the last byte.
+//! Record `sequence` of a writer is `<writer> <sequence> <line>`, so that a reader knows its
+//! content to the last byte.
 
 use std::io::Write;
 
@@ -19,13 +19,13 @@ const SOURCES: [&str; 6] = [
     include_str!("../../args.rs"),
 ];
 
-/// What the parent appends when all writers are done.
+/// The record that the parent appends when all writers are done.
 const END: &str = "end";
 
 /// The lines that writers append, over and over.
 pub(super) struct Corpus {
     lines: Vec<&'static str>,
-    /// What the layout wants at the end of a record.
+    /// The end of a record in this layout.
     end_of_record: &'static [u8],
 }
 
@@ -53,7 +53,7 @@ impl Corpus {
         record.extend_from_slice(self.end_of_record);
     }
 
-    /// What is appended at the very end.
+    /// The record that is appended at the very end.
     pub(super) fn end(&self) -> Vec<u8> {
         [END.as_bytes(), self.end_of_record].concat()
     }

@@ -1,4 +1,4 @@
-//! What each way of appending costs: a small run of the suite `append`, as a small table.
+//! The cost of each way of appending: a small run of the suite `append`, as a small table.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn failure(case: &Case) -> String {
     format!("{}: {}", case.name(), case.failed.as_deref().unwrap_or_default())
 }
 
-/// The table, with what it was measured under.
+/// The table, with the conditions of the measurement.
 pub(super) fn table(report: &Report, processes: u32) -> String {
     let mut table = Table::new(&[
         ("way", Align::Left),

@@ -1,4 +1,5 @@
-//! What a log holds against what writers were told: every record once, whole, in order.
+//! The records of a log, compared with the acknowledgements to its writers: every record once,
+//! whole, in order.
 
 use anyhow::{bail, ensure};
 use vellum::{Log, Lsn};
@@ -22,7 +23,7 @@ impl<'a> Ledger<'a> {
 
     /// Enters the record found at `lsn`; returns whose it is and which, or `None` for a filler.
     ///
-    /// An error says what is wrong: it is not the writer's next one, or not whole.
+    /// The error is the fault: it is not the writer's next one, or not whole.
     pub(super) fn enter(&mut self, lsn: Lsn, record: &[u8]) -> Result<Option<(u32, u64)>> {
         if self.corpus.is_filler(record) {
             return Ok(None);

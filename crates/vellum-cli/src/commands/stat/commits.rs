@@ -70,7 +70,7 @@ fn total(commits: &CommitStat) -> u64 {
     commits.sync_micros.iter().sum()
 }
 
-/// What the entries of the histogram stay below, in microseconds.
+/// The upper bounds of the histogram's entries, in microseconds.
 fn bounds() -> impl Iterator<Item = u64> {
     (0..).map(|index| 1 << index)
 }

@@ -1,10 +1,10 @@
-//! Who holds what others may wait for.
+//! The holds that others may wait for.
 
 use vellum::stat::{Hold, HoldKind, ProcessState};
 
 use crate::table::{ALERT, Align, Table, bytes, line_width, lines};
 
-/// What does not go on by itself, and what would help; empty where there is nothing of that kind.
+/// Holds that do not end by themselves, and their remedies; empty where there are none.
 pub(super) fn alerts(holds: &[Hold]) -> String {
     let stopped = holds.iter().filter(|hold| hold.state == ProcessState::Stopped);
     let alert = |hold: &Hold| {

@@ -1,4 +1,4 @@
-//! The logs that the command line names, and what they look like at a moment.
+//! The logs that the command line names, and their state at a moment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub(super) struct Logs {
     known: BTreeMap<PathBuf, Known>,
 }
 
-/// What is kept of a log from one look to the next.
+/// The part of a log's state that is kept between two reports.
 struct Known {
     /// Device and number of its directory, which no other has as long as this one is open.
     directory: (u64, u64),
@@ -36,7 +36,7 @@ struct Known {
     at: Instant,
 }
 
-/// What was found at a path.
+/// The log, or the error, at a path.
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) state: anyhow::Result<State>,
@@ -134,7 +134,7 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What the directory takes on disk, with stages and files that are made ready: what du(1) counts.
+/// The size of the directory on disk, with stages and prepared files: as du(1) counts.
 fn disk_bytes(log: &Path) -> u64 {
     let files = fs::read_dir(log).into_iter().flatten().flatten();
     let own = fs::metadata(log).ok();

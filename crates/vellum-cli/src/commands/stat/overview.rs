@@ -65,7 +65,7 @@ fn alert(text: &str) -> String {
     format!("{ALERT}{}{ALERT:#}", escaped(text))
 }
 
-/// What needs somebody's attention, in few words.
+/// The troubles that need attention, in few words.
 fn trouble(State { stat, is_disk_full, .. }: &State) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(is_disk_full.then(|| "the disk is full".into()));

@@ -8,7 +8,7 @@ use vellum::{Compression, Layout};
 
 use crate::table::{bytes, count};
 
-/// What the library's `Policy` says, spans in seconds; `null` is no limit.
+/// The library's `Policy`, spans in seconds; `null` is no limit.
 #[derive(Serialize)]
 pub(super) struct JsonPolicy {
     rotate_bytes: Option<u64>,
@@ -115,7 +115,7 @@ impl From<&Stat> for JsonRemoved {
     }
 }
 
-/// What the policy has removed, and why; nothing where it has removed nothing.
+/// The files that the policy has removed, and why; nothing where it has removed nothing.
 fn removed(stat: &RemovedStat) -> Option<String> {
     let rules = [(stat.by_bytes, "bytes"), (stat.by_age, "age"), (stat.by_files, "files")];
     let has_some = |(removed, _): &(RemovedFiles, &str)| removed.files > 0;

@@ -224,7 +224,7 @@ impl Page {
     }
 }
 
-/// Entry `i` of what the library counts has the syncs below 2^i microseconds that are in no earlier
+/// Entry `i` of the library's counts has the syncs below 2^i microseconds that are in no earlier
 /// one; the last has all longer ones too.
 fn histogram(commits: &CommitStat) -> Histogram {
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! What comes in a second.
+//! Rates: records and bytes in a second.
 
 use std::fmt;
 use std::time::Duration;

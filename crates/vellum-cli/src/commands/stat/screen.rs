@@ -1,6 +1,6 @@
 //! A terminal that shows one page after another, each drawn over the one before.
 //!
-//! What was on it before is there again when the command ends, whatever ends it, and while it is
+//! Its earlier content is there again when the command ends, for any reason, and while it is
 //! stopped. A signal that asks a second time ends the command at once, and leaves the screen as it
 //! is: then the terminal takes nothing any more.
 
@@ -31,7 +31,7 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const TOP_LEFT: &str = "\x1b[H";
 const NO_STYLE: &str = "\x1b[0m";
-/// What is left of the page before, on a line and below it.
+/// Clears the rest of the page before, on a line and below it.
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 

@@ -23,7 +23,7 @@ pub(super) struct JsonShip {
     lag_bytes: u64,
     /// From here on records are kept for the shipper.
     held_from: Option<u64>,
-    /// First and last position of what was removed before it was shipped.
+    /// First and last position of the range that was removed before it was shipped.
     gap: Option<(u64, u64)>,
     puts: u64,
     gets: u64,

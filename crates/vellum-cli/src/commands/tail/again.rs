@@ -42,7 +42,7 @@ pub(super) fn run(path: &Path, args: &CatArgs, lines: Lines) -> Result<Outcome> 
         is_first = false;
         let has_been = Cell::new(false);
         let is_another = || matches!(identity(path), Ok(now) if now != mine);
-        // Who wrote to the old one may have done so until a moment ago.
+        // A writer may have used the old one until a moment ago.
         let is_elsewhere = || is_another() && has_been.replace(true);
         match cat::print(&log, args, start.from, cat::AtTrimmed::GoOn, &is_elsewhere) {
             Ok(printed) => {

@@ -1,4 +1,5 @@
-//! `vellum tail --cursor`: what is new since a named position, which moves with what is taken.
+//! `vellum tail --cursor`: the new records since a named position, which moves with the finished
+//! ones.
 
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
         acks,
     };
     let printed = tail.print(&log, args.follow);
-    // What is good before an error is of use.
+    // The good records before an error are of use.
     tail.printer.flush()?;
     let is_acknowledged = printed.and_then(|()| tail.end())?;
     Ok(match (tail.has_gaps, is_acknowledged) {
@@ -49,7 +50,7 @@ pub(super) fn run(args: &TailArgs, name: &str) -> Result<Outcome> {
     })
 }
 
-/// The same options for who prints records.
+/// The same options for the code that prints records.
 fn as_cat(args: &TailArgs) -> CatArgs {
     let (logs, from) = (vec![args.log.clone()], Position::Begin);
     let (to, since, until) = (None, None, None);
@@ -67,7 +68,7 @@ struct Tail {
     /// The position behind the record that was printed last.
     printed: Lsn,
     has_gaps: bool,
-    /// Where acknowledgements come from; without, what was printed is finished.
+    /// Where acknowledgements come from; without, printed records are finished.
     acks: Option<Acks>,
 }
 
@@ -121,7 +122,7 @@ impl Tail {
         }
     }
 
-    /// A reader at what was finished, or behind what was removed meanwhile.
+    /// A reader at the finished position, or behind records that were removed meanwhile.
     fn reader(&mut self, log: &Log) -> Result<Reader> {
         loop {
             match self.cursor.reader() {
@@ -237,7 +238,7 @@ fn listen(cursor: &Cursor, printed: &AtomicU64, moved: &Sender<Result<Lsn>>) -> 
         if input.buffer().contains(&b'\n') {
             continue;
         }
-        // It may have gone on behind what was removed in front of it.
+        // It may have continued behind records that were removed in front of it.
         if finished > cursor.position()? {
             cursor.commit(finished)?;
         }
