@@ -1,9 +1,9 @@
 //! Whom a file lets in.
 //!
-//! A process with more rights than others must not do for them what they may not do themselves. Who
-//! may write in a directory can give any name in it to any file that he can move, also to a private
-//! file of root. So before such a file is written or given away, it is asked whether those who may
-//! have put it there could have done the same without help.
+//! A process with more rights than others must not help them to more than they may do themselves. A
+//! user that may write in a directory can give any name in it to any file that he can move, also to
+//! a private file of root. So before such a file is written or given away, this module checks
+//! whether the users that may have put it there could have done the same without help.
 
 use std::os::fd::AsFd;
 
@@ -61,8 +61,8 @@ impl Access {
     }
 }
 
-/// Whether two files have the same access control list, and so let in the same users, whoever owns
-/// the one and the other.
+/// Whether two files have the same access control list, and so let in the same users, even if their
+/// owners differ.
 pub fn has_same_list(one: impl AsFd, other: impl AsFd) -> bool {
     list(one).is_some_and(|one| list(other) == Some(one))
 }

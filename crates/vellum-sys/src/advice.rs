@@ -2,8 +2,8 @@
 //!
 //! `qemu-user` answers 0 to every advice and follows none. A page that must be empty in a forked
 //! child is full there, and pages that must have blocks have none. So before an answer counts, the
-//! system is asked for something that does not exist, once in each process: one that refuses that
-//! looks at what it is asked for.
+//! system is asked for something that does not exist, once in each process: a system that refuses
+//! that reads the request.
 //!
 //! # Safety
 //!

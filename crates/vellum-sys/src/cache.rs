@@ -1,9 +1,9 @@
 //! Reading a file once without a trace in the page cache.
 //!
-//! What a reader brings in takes the place of what other programs use. So what was not cached
-//! before is dropped behind the reader. What was cached stays: somebody uses it. The kernel tells
-//! that from Linux 6.5 on, to those who may write the file. For others nothing is dropped, nor
-//! where system calls are filtered.
+//! The pages that a reader brings in take the place of pages that other programs use. So pages that
+//! were not cached before are dropped behind the reader. Cached pages stay: a program uses them.
+//! The kernel reports them from Linux 6.5 on, to processes that may write the file. For others
+//! nothing is dropped, nor where system calls are filtered.
 
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,7 +12,7 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::file;
 
-/// What is kept or dropped as one: so many bytes.
+/// This many bytes are kept or dropped as one.
 const PIECE: u64 = 1 << 20;
 /// The number of the system call, the same on all architectures.
 const CACHESTAT: libc::c_long = 451;
@@ -45,7 +45,8 @@ struct Counts {
 }
 
 impl Uncached {
-    /// Those of the file now, up to `len_max`. What the kernel does not tell counts as cached.
+    /// Those of the file now, up to `len_max`. Pages that the kernel does not report count as
+    /// cached.
     pub fn of(fd: impl AsFd, len_max: u64) -> Uncached {
         if has_filter() {
             return Uncached::default();

@@ -16,7 +16,7 @@ pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     way()(crc, bytes)
 }
 
-/// What is as [`crc32c_append`], for who needs it often: the processor was asked what it can do.
+/// A function as [`crc32c_append`], for frequent calls: the features of the processor are known.
 pub fn way() -> fn(u32, &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("sse4.2") {

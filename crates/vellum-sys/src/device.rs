@@ -1,4 +1,4 @@
-//! What the kernel says of the device that a file is on, from `/sys`.
+//! The kernel's description of the device that a file is on, from `/sys`.
 //!
 //! Anonymous device numbers (btrfs, overlay, FUSE, tmpfs) lead to no device there, and some
 //! containers show no `/sys`. Then nothing is known, which is an answer and no error.
@@ -102,7 +102,7 @@ fn marks(dir: &Path) -> Vec<String> {
     files.into_iter().filter_map(mark).collect()
 }
 
-/// What a file of `/sys` holds, on one line, if it holds something.
+/// The content of a file of `/sys`, on one line, if it has any.
 fn word(dir: &Path, name: &str) -> Option<String> {
     let text = read_text(dir.join(name))?;
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -47,9 +47,9 @@ struct Inner {
     identity: (u64, u64),
     /// The same of the directory that its name was in, where that may be looked at.
     parent: Option<(u64, u64)>,
-    /// As it was named by who opened it: for messages.
+    /// As the opener named it: for messages.
     path: PathBuf,
-    /// Looked up only by who has lost `fd`.
+    /// Looked up only if `fd` was lost.
     absolute_path: PathBuf,
     model: OnceLock<Model>,
 }
@@ -129,7 +129,7 @@ impl Dir {
         &self.0.path
     }
 
-    /// Its path for who has another working directory.
+    /// Its path for a process with another working directory.
     pub fn absolute_path(&self) -> &Path {
         &self.0.absolute_path
     }
@@ -306,7 +306,7 @@ impl Dir {
         if count > len_max { Err(TOO_LONG) } else { Ok(bytes) }
     }
 
-    /// Gives the file `from` the name of `to`, in the place of what has it.
+    /// Gives the file `from` the name of `to`, in place of the file that has it.
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let dir = self.handle()?;
         fs::renameat(&dir, name(from), &dir, name(to))
@@ -345,7 +345,7 @@ impl Dir {
         fs::unlinkat(self.handle()?, name(path), AtFlags::empty())
     }
 
-    /// Looks at what has a name, and not at what that leads to.
+    /// The status of the entry with this name, not of the target of a link.
     pub fn stat(&self, path: &Path) -> io::Result<Stat> {
         fs::statat(self.handle()?, name(path), AtFlags::SYMLINK_NOFOLLOW)
     }
@@ -379,7 +379,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// What the directory itself is.
+    /// The status of the directory itself.
     pub fn status(&self) -> io::Result<Stat> {
         fs::fstat(self.handle()?)
     }
@@ -389,8 +389,8 @@ impl Dir {
         Filesystem::of(self.handle()?)
     }
 
-    /// Bytes that are left on its filesystem, for who has no special rights; `None` where the
-    /// filesystem does not tell.
+    /// Bytes that are left on its filesystem, for a process without special rights; `None` where
+    /// the filesystem does not report it.
     pub fn space_left(&self) -> io::Result<Option<u64>> {
         let found = retry(|| fs::fstatfs(self.handle()?))?;
         let left = found.f_bavail.saturating_mul(found.f_bsize as u64);
@@ -416,7 +416,8 @@ impl Dir {
         self.names_to_sync()?.sync()
     }
 
-    /// What [`sync`](Dir::sync) needs, for who has to know whether the sync itself has failed.
+    /// The descriptors of [`sync`](Dir::sync), for a caller that has to know whether the sync
+    /// itself has failed.
     pub fn names_to_sync(&self) -> io::Result<NamesToSync<'_>> {
         Ok(NamesToSync(self.handle()?))
     }
@@ -433,7 +434,7 @@ impl Dir {
     }
 
     /// Opens the directory that this one's name is in; `None` where this process may not read it,
-    /// which is no failure: who may use a log need not see what is beside it.
+    /// which is no failure: a process that may use a log need not see the files beside it.
     pub fn open_parent(&self) -> io::Result<Option<OwnedFd>> {
         match self.open_directory("..") {
             Err(Errno::ACCESS | Errno::PERM) => Ok(None),

@@ -1,8 +1,8 @@
-//! Positioned reads and writes that finish what they began, and what a file occupies.
+//! Positioned reads and writes that finish what they began, and the space of a file.
 //!
-//! What goes beyond the process's own file-size limit is an error here, and not the signal that
-//! ends a process. The exception is the one write on the way of short records, whose caller asks
-//! once for a segment.
+//! A write beyond the process's own file-size limit is an error here, and not the signal that ends
+//! a process. The exception is the one write on the way of short records, whose caller asks once
+//! for a segment.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,8 +24,8 @@ pub fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
     retry(|| above_standard(|| fs::open(path, flags | OFlags::CLOEXEC, mode)))
 }
 
-/// Opens something by `open`, which takes the flags. What is only read keeps its access time where
-/// this process may ask for that, as its owner and root may.
+/// Opens something by `open`, which takes the flags. A file that is only read keeps its access time
+/// where this process may ask for that, as its owner and root may.
 pub(crate) fn without_access_time(
     flags: OFlags,
     open: impl Fn(OFlags) -> io::Result<OwnedFd>,
@@ -240,7 +240,7 @@ pub fn end_before_zeros(fd: impl AsFd, begin: u64, end: u64) -> io::Result<u64> 
     Ok(begin)
 }
 
-/// What a file is, but for its times.
+/// The status of a file, but for its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Type and permissions, as in `stat(2)`.
@@ -253,7 +253,7 @@ pub struct Status {
     pub len: u64,
 }
 
-/// What a file is.
+/// The status of a file.
 ///
 /// It does not ask for the times of the file, as `fstat` does. From Linux 6.13 on the next change
 /// of a file whose times somebody has asked for gets an exact time, and that moves the clock by
@@ -406,7 +406,7 @@ pub fn next_data(fd: impl AsFd, offset: u64) -> io::Result<Option<u64>> {
     }
 }
 
-/// Bytes that are left on the filesystem that a file is on, for who has no special rights.
+/// Bytes that are left on the filesystem that a file is on, for a process without special rights.
 pub fn space_left(fd: impl AsFd) -> io::Result<u64> {
     let found = retry(|| fs::fstatfs(&fd))?;
     Ok(found.f_bavail.saturating_mul(found.f_bsize as u64))

@@ -1,4 +1,4 @@
-//! Which filesystem a directory is on, and what may be done with files there.
+//! Which filesystem a directory is on, and the operations that files there support.
 
 use std::os::fd::AsFd;
 

@@ -1,8 +1,8 @@
 //! A value that each process makes for itself, even after `fork`.
 //!
 //! A forked child inherits the parent's memory: its locks as they were held, its file descriptors,
-//! its idea of who it is. A [`PerProcess`] notices that it has woken up in a child and makes its
-//! value anew there, leaving the inherited one to be dropped or leaked by its owner's rules.
+//! its own process id. A [`PerProcess`] notices that it has woken up in a child and makes its value
+//! anew there, leaving the inherited one to be dropped or leaked by its owner's rules.
 //!
 //! Noticing costs one load: the kernel empties a page marked `MADV_WIPEONFORK` in every child.
 //! Where it does not, each look compares the number of the process, which costs a system call. A
@@ -24,13 +24,13 @@ use crate::advice;
 
 /// A value that a forked child must not use as its own.
 pub trait Inherit {
-    /// Lets go of what the kernel shares with the parent. Called in the child, once, on the value
-    /// it inherited, which is left alone afterwards: another thread of the parent may have been in
-    /// the middle of changing it when the process was forked.
+    /// Closes the resources that the kernel shares with the parent. Called in the child, once, on
+    /// the value it inherited, which is left alone afterwards: another thread of the parent may
+    /// have been in the middle of changing it when the process was forked.
     fn disown(&self);
 }
 
-/// What a process has to do before it does something else; to do it again changes nothing.
+/// A step that a process has to take before another one; to repeat it changes nothing.
 ///
 /// Threads that come first do it side by side. A `Once` has them wait for each other, and a child
 /// that was forked meanwhile would wait for ever.

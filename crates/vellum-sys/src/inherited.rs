@@ -1,7 +1,8 @@
 //! Descriptors with locks, and what becomes of a forked child's copies of them.
 //!
-//! A child shares its parent's open files, and with them the locks. [`Marked`] is for what a child
-//! keeps until it knows better, and then closes; [`Brief`] and [`Kept`] for what no child may keep.
+//! A child shares its parent's open files, and with them the locks. [`Marked`] is for files that a
+//! child keeps until it knows better, and then closes; [`Brief`] and [`Kept`] for those that no
+//! child may keep.
 //!
 //! # Safety
 //!
@@ -100,8 +101,8 @@ fn note(fd: &OwnedFd) -> Option<&'static AtomicI32> {
     static HANDLER: AtLeastOnce = AtLeastOnce::new();
     // One that is there twice finds nothing left to close the second time.
     HANDLER.ensure(|| {
-        // SAFETY: the handler does what a child of a process with threads may do. Without it,
-        // for want of memory, locks end when they are given up, as they do otherwise.
+        // SAFETY: the handler makes only calls that a child of a process with threads may make.
+        // Without it, for want of memory, locks end when they are given up, as they do otherwise.
         unsafe { libc::pthread_atfork(None, None, Some(close_brief)) };
     });
     let number = fd.as_raw_fd();
@@ -127,8 +128,8 @@ impl Drop for Brief {
 }
 
 /// A file opened to hold locks for as long as this is there, in the process that opened it. A
-/// forked child has no copy of it, so its parent's locks end with the parent; and what it inherits
-/// of this is nobody's, and closes nothing.
+/// forked child has no copy of it, so its parent's locks end with the parent; and its inherited
+/// copy of this value owns and closes nothing.
 pub struct Kept {
     /// `None` only while this is dropped.
     marked: Option<Marked>,

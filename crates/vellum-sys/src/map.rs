@@ -91,8 +91,9 @@ impl Map {
         Ok(Map { start, len, guard: Guard::new(start, len, on_loss) })
     }
 
-    /// Whether a store into the mapping, or a load from it, has met storage that fails. Then what
-    /// was stored since may be in no file, and what was loaded may be in none either. It stays so.
+    /// Whether a store into the mapping, or a load from it, has met storage that fails. Then bytes
+    /// that were stored since may be in no file, and bytes that were loaded may be in none either.
+    /// It stays so.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.guard.is_lost()
@@ -291,8 +292,8 @@ impl Drop for HugeMemory {
 fn aligned_room(len: usize) -> io::Result<NonNull<c_void>> {
     let kept = len.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
     let whole = kept.checked_add(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
-    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours. What is
-    // given back lies in it.
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing of ours. The
+    // parts that are given back are within it.
     unsafe {
         let start =
             mm::mmap_anonymous(ptr::null_mut(), whole, ProtFlags::empty(), MapFlags::PRIVATE)?;
@@ -343,7 +344,7 @@ impl Drop for Map {
     fn drop(&mut self) {
         // Before others may be given the addresses.
         self.guard.end();
-        // SAFETY: the range was mapped by `make`, and whoever copies through it borrows `self`.
+        // SAFETY: the range was mapped by `make`, and every copy through it borrows `self`.
         let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

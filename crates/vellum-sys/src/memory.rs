@@ -11,7 +11,7 @@ use crate::file;
 /// Bytes of the page cache that are newer than the device, in the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
-    /// What is newer than the device, or on its way there.
+    /// Pages that are newer than the device, or on their way there.
     pub bytes: u64,
     /// From here on the kernel writes back on its own account.
     pub background: u64,

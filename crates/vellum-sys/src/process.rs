@@ -1,4 +1,4 @@
-//! Who a process is, across forks, reuse of its number and PID namespaces.
+//! The identity of a process, across forks, reuse of its number and PID namespaces.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +22,7 @@ pub struct Incarnation {
     pub namespace: u64,
 }
 
-/// What can be said of another process by its incarnation.
+/// The state of another process, by its incarnation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// On a processor, or ready to be.

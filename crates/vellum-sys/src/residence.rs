@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, AsRawFd};
 const GET_HINT: i32 = 1035;
 const SET_HINT: i32 = 1036;
 
-/// `RWH_WRITE_LIFE_SHORT`: what nobody sets on a file by chance.
+/// `RWH_WRITE_LIFE_SHORT`: no program sets it on a file by chance.
 const MARK: u64 = 2;
 
 /// Marks a file that is in memory now. What cannot be marked is not.

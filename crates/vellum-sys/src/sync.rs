@@ -74,8 +74,8 @@ fn believe_storage<T>(answer: io::Result<T>) -> io::Result<()> {
     }
 }
 
-/// Reports if the kernel could not write back what was in a range of a file, whose pages it may
-/// have thrown away since. Waits only for what is on its way to the device at this moment.
+/// Reports if the kernel could not write back a range of a file, whose pages it may have thrown
+/// away since. Waits only for pages that are on their way to the device at this moment.
 pub fn check_written_back(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     match sync_range(fd, offset, len, libc::SYNC_FILE_RANGE_WAIT_BEFORE) {
         // A kernel, or a filter of calls, that does not let us ask says nothing of the file.

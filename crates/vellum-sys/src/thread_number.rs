@@ -27,9 +27,9 @@ struct GivesBack;
 
 impl Drop for GivesBack {
     fn drop(&mut self) {
-        // What the thread still does, in the destructors of others, it does without.
+        // Later destructors of the thread use a number that no thread has had.
         let number = NUMBER.replace(NEXT.fetch_add(1, Ordering::Relaxed));
-        // Release: who gets the number sees what its thread has left.
+        // Release: the next thread with this number sees the stores of this one.
         TAKEN.fetch_and(!(1 << number), Ordering::Release);
     }
 }
@@ -111,7 +111,7 @@ mod tests {
         thread_local!(static LATE: Cell<Option<Late>> = const { Cell::new(None) });
         let (sender, receiver) = std::sync::mpsc::channel();
         thread::spawn(move || {
-            // What was used first is destroyed last: this one after that of the number.
+            // The value that was used first is destroyed last: this one after that of the number.
             LATE.with(|late| late.set(Some(Late(sender.clone()))));
             sender.send(get()).unwrap();
         })

@@ -1,8 +1,8 @@
 //! The handler for `SIGBUS`.
 //!
 //! It is set when the first file is mapped, if the signal has its default action then, and it
-//! stands before the handler of the program where the program [asks for it](chain). What is no
-//! fault at an address of ours goes on to whatever was there before.
+//! stands before the handler of the program where the program [asks for it](chain). A fault at any
+//! other address is passed on to the handler that was there before.
 //!
 //! A Rust program never has the default action: its runtime sets a handler before `main`, which
 //! reports stack overflows and restores the default action for anything else. That one counts as
@@ -74,12 +74,12 @@ fn set(may_set: impl Fn(&libc::sigaction) -> bool) -> io::Result<()> {
     }
     PAGE.store(rustix::param::page_size(), Ordering::Relaxed);
     remember(before);
-    // What the handler before has chosen holds while it is called from here: which signals wait,
-    // and whether this one does.
+    // The mask of the earlier handler holds while it is called from here: the other signals that
+    // wait, and whether this one does.
     let mut action = before;
     action.sa_sigaction = ours();
     action.sa_flags = FLAGS | (before.sa_flags & libc::SA_NODEFER);
-    // SAFETY: the handler keeps to what may be done in one, see `on_signal`.
+    // SAFETY: the handler keeps to calls that are permitted in one, see `on_signal`.
     match unsafe { libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(last_errno()),
@@ -138,7 +138,7 @@ fn is_default(action: &libc::sigaction) -> bool {
 }
 
 fn is_of_rust_runtime(action: &libc::sigaction) -> bool {
-    // What the runtime asks for; the C library may add the highest bit that it knows.
+    // The flags of the runtime; the C library may add the highest bit that it knows.
     const ASKED: c_int = libc::SA_SIGINFO | libc::SA_ONSTACK;
     const OTHERS: c_int = libc::SA_RESTART | libc::SA_NODEFER | libc::SA_RESETHAND;
     let handler = action.sa_sigaction;
@@ -175,13 +175,14 @@ fn is_in_program(address: usize) -> bool {
     })
 }
 
-/// The handler. It makes system calls and reads and stores atomics: what may be done in a handler.
+/// The handler. It makes system calls and reads and stores atomics: both are permitted in a
+/// handler.
 ///
 /// A handler that it calls may leave it by `siglongjmp`, `pthread_exit` or an exception: none of
 /// the functions from here to there has anything to drop.
 extern "C-unwind" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel hands in what it says of the signal. `errno` is this thread's, and is put
-    // back for the code that was interrupted.
+    // SAFETY: the kernel hands in its description of the signal. `errno` is this thread's, and is
+    // put back for the code that was interrupted.
     unsafe {
         let errno = *libc::__errno_location();
         // A signal that a process has sent has no address.

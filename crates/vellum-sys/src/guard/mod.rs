@@ -1,11 +1,11 @@
 //! Storage that fails under a mapping, as a note instead of a signal.
 //!
 //! A store into a mapped page raises `SIGBUS` where the page has no block and gets none, where the
-//! filesystem was shut down, where the device is gone, and where somebody has cut the file. A load
+//! filesystem was shut down, where the device is gone, and where a process has cut the file. A load
 //! does where the file was cut. The handler answers such a fault at an address of a [`Map`]: it
 //! notes that the mapping is lost, puts private memory under the address, and returns. The store
-//! then goes on, into memory that is nobody's. So whoever stores asks `Guard::is_lost`
-//! afterwards, and believes nothing of what it stored if the answer is yes.
+//! then goes on, into private memory of no file. So a writer checks `Guard::is_lost` after its
+//! stores, and counts none of them if the answer is yes.
 //!
 //! `docs/decisions/0038-storage-that-fails.md` has how this lives with other handlers.
 //!
@@ -25,8 +25,8 @@ use std::sync::atomic::{Ordering, compiler_fence};
 pub use handler::chain;
 use table::Entry;
 
-/// What the handler does with the private copy of a mapping that is replaced as a whole, before the
-/// copy takes its place. It may only store to the copy: it runs in a signal handler.
+/// Changes the private copy of a mapping that is replaced as a whole, before the copy takes its
+/// place. It may only store to the copy: it runs in a signal handler.
 pub type OnLoss = fn(copy: NonNull<u8>);
 
 /// The watch over the addresses of one mapping.
@@ -51,7 +51,7 @@ impl Guard {
 
     /// Whether a store into the mapping, or a load from it, has not reached the file. It stays so.
     ///
-    /// Whoever has stored asks afterwards. The note is made before the memory is replaced, and all
+    /// A writer checks after its stores. The note is made before the memory is replaced, and all
     /// threads of the process pass a barrier in between.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {

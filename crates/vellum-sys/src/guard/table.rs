@@ -27,7 +27,7 @@ pub(super) struct Entry {
     on_loss: AtomicPtr<()>,
 }
 
-/// Whether any mapping of this process was ever lost: whoever stores asks this first, with one load
+/// Whether any mapping of this process was ever lost: a writer checks this first, with one load
 /// that leads nowhere else.
 static HAS_LOSSES: AtomicBool = AtomicBool::new(false);
 
