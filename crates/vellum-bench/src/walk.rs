@@ -1,5 +1,6 @@
-//! What a writer does between two appends: it walks over memory of its own, as a program does that
-//! has other work. So the next append finds nothing of the log in the caches that the walk fills.
+//! The work of a writer between two appends: it walks over memory of its own, as a program does
+//! that has other work. So the next append finds nothing of the log in the caches that the walk
+//! fills.
 
 use std::hint::black_box;
 

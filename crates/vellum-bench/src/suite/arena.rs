@@ -64,7 +64,7 @@ impl<'a> Arena<'a> {
     /// Runs `work` in an empty directory, then removes the directory and syncs the filesystem.
     ///
     /// The inner result is that of `work`. The outer result is an error of the place, which would
-    /// affect every other entrant too. A run that is to end does no more work, and whoever removes
+    /// affect every other entrant too. A run that is to end does no more work, and the removal of
     /// its directory removes this one: processes that die may still write there.
     pub(crate) fn aside<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<Result<T>> {
         if interrupt::is_asked() {
@@ -140,10 +140,10 @@ impl<'a> Arena<'a> {
     }
 }
 
-/// Who takes a turn after whom. What a turn leaves behind, such as memory that the host has to find
-/// again, must not always fall to the same one. So over the rounds each entrant comes at each
-/// place, and behind each other one: the Latin square that is balanced for neighbours (Williams,
-/// 1949), a row a round. For an odd number of entrants it takes rows backwards, too.
+/// The order of turns. The effects of a turn, such as memory that the host has to find again, must
+/// not always fall to the same entrant. So over the rounds each entrant comes at each place, and
+/// behind each other one: the Latin square that is balanced for neighbours (Williams, 1949), a row
+/// a round. For an odd number of entrants it takes rows backwards, too.
 fn order(round: u32, count: usize) -> impl Iterator<Item = usize> {
     let round = round as usize;
     let is_backwards = count % 2 == 1 && round % 2 == 1;

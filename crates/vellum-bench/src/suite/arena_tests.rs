@@ -1,4 +1,4 @@
-//! Who takes turns, who is left out, and what becomes of their samples.
+//! The turns of entrants, the excluded ones, and their samples.
 
 use super::*;
 use crate::report::Better;

@@ -33,12 +33,12 @@ pub trait Foreign: fmt::Debug {
         None
     }
 
-    /// What a reader of the figures has to know, in one sentence.
+    /// A remark that a reader of the figures has to know, in one sentence.
     fn remark(&self) -> Option<String> {
         None
     }
 
-    /// Gets a round ready; what it returns ends the round when it is dropped.
+    /// Gets a round ready; the result ends the round when it is dropped.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ pub trait Program {
     fn latencies(self: Box<Self>) -> Result<Vec<u64>>;
 }
 
-/// What a program does in a round.
+/// The part of a program in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Appends the records of this writer.

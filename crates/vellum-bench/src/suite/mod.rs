@@ -1,4 +1,4 @@
-//! The suites: what is compared, and how a run goes.
+//! The suites: their comparisons, and the course of a run.
 //!
 //! ```text
 //! Suite::run          records the conditions, then visits each place of the scope:
@@ -103,7 +103,7 @@ pub fn suites(directory: &Path, is_quick: bool) -> Vec<Box<dyn Suite>> {
     suites
 }
 
-/// What a suite will do. [`Suite::plan`] makes it, [`Suite::run`] carries it out.
+/// The plan of a suite's run. [`Suite::plan`] makes it, [`Suite::run`] carries it out.
 pub struct Plan<'a> {
     /// The options of the Vellum logs, for the conditions.
     pub(crate) options: vellum::Options,
@@ -166,8 +166,8 @@ fn run(name: &str, scope: &Scope, plan: Plan<'_>, progress: &mut dyn Progress) -
     Ok(Report::new(name, conditions, scope.rounds, warnings, cases))
 }
 
-/// What a report says of a run that was asked to end; an error if it has nothing to report. All
-/// places should have as many rounds as the first one.
+/// The sentence in the report of a run that was asked to end; an error if it has nothing to report.
+/// All places should have as many rounds as the first one.
 fn interrupted_after(tallies: &[Tally], places: u64) -> Result<String> {
     let finished: u64 = tallies.iter().map(|tally| tally.finished).sum();
     match tallies.first().filter(|_| finished > 0) {

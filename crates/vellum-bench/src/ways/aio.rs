@@ -125,7 +125,7 @@ impl Queue {
     pub(crate) unsafe fn submit(&self, requests: &mut [*mut Request]) -> io::Result<usize> {
         let count = requests.len() as libc::c_long;
         // SAFETY: as many pointers as the count says. The kernel reads the requests and writes to
-        // their keys within the call, which the caller allows, as it does what comes of them.
+        // their keys within the call, which the caller allows, with its effects.
         let submitted = check(unsafe {
             libc::syscall(libc::SYS_io_submit, self.context, count, requests.as_mut_ptr())
         })?;

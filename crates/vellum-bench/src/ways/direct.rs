@@ -2,8 +2,8 @@
 //!
 //! The kernel takes only aligned positions and whole blocks, so a process takes the next free
 //! blocks by moving a cursor that all processes share, and writes there; a record is rounded up to
-//! whole blocks. **The padding is the price**: a record of one byte fills a block. What is read
-//! back is checked with its padding, which must be zero.
+//! whole blocks. **The padding is the price**: a record of one byte fills a block. A record that is
+//! read back is checked with its padding, which must be zero.
 //!
 //! An append of this kind has reached the device when it returns (though perhaps not for good:
 //! there is no flush), which no other way here does. It answers another question than the others.

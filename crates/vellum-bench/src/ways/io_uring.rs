@@ -1,9 +1,9 @@
 //! io_uring, one request at a time: a write with `O_APPEND`, submitted and waited for together.
 //!
 //! One syscall for each record, as with `write`, plus the ring's own work; where the filesystem
-//! can't write without waiting the kernel hands the request to a thread of its own. Like AIO
-//! this is not what it was made for, but it is what a program gets that needs each record to be in
-//! the log before it goes on.
+//! can't write without waiting the kernel hands the request to a thread of its own. Like AIO it was
+//! not made for this, but a program that needs each record to be in the log before it continues
+//! gets this.
 //!
 //! # Safety
 //!

@@ -137,7 +137,7 @@ named! {
         VellumFramed = "vellum-framed",
         /// A Vellum text log: the bytes and nothing else.
         VellumText = "vellum-text",
-        /// `write` on a file opened with `O_APPEND`; what the others are compared with.
+        /// `write` on a file opened with `O_APPEND`; the baseline of the others.
         Write = "write",
         /// `writev` with `O_APPEND`, each record in two parts.
         Writev = "writev",

@@ -1,4 +1,4 @@
-//! What the ways with a plain file have in common: one file, records end to end.
+//! The common part of the ways with a plain file: one file, records end to end.
 //!
 //! They append with `O_APPEND` in one call for each record. The kernel takes the end of the file
 //! and writes under one lock, so records of several processes don't mix; a call that wrote only

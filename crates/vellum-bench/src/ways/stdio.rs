@@ -39,7 +39,7 @@ impl Way for Stdio {
 /// A stream of the C library.
 pub(crate) struct Stream {
     stream: NonNull<libc::FILE>,
-    /// What the stream buffers in; it must outlive the stream.
+    /// The buffer of the stream; it must outlive the stream.
     _buffer: Box<[u8]>,
 }
 
@@ -100,8 +100,8 @@ impl Appender for Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: the stream is open and not used again. Who wanted to know whether it reached the
-        // file has flushed it, so nothing can fail that we would have to report.
+        // SAFETY: the stream is open and not used again. A caller that needs the bytes in the file
+        // has flushed it, so nothing can fail that this would have to report.
         let _ = unsafe { libc::fclose(self.stream.as_ptr()) };
     }
 }

@@ -1,9 +1,9 @@
-//! The way `vellum-framed` through the C interface: what a call from C costs more.
+//! The way `vellum-framed` through the C interface: the additional cost of a call from C.
 //!
 //! The functions are those of `libvellum`, linked into this program. They are called by addresses
 //! that the compiler does not know, so each call crosses the same border as in a C program, which
-//! calls a shared library by an address too. What this does not show is that a shared library
-//! looks up its thread-local slot by a call, as `libvellum.a` does not.
+//! calls a shared library by an address too. This does not show that a shared library looks up its
+//! thread-local slot by a call, as `libvellum.a` does not.
 //!
 //! # Safety
 //!

@@ -1,4 +1,4 @@
-//! What the two Vellum ways have in common: making the log, appending, waiting for the tail.
+//! The common part of the two Vellum ways: making the log, appending, waiting for the tail.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const AHEAD_BYTES: u64 = 192 << 20;
 /// Each record's header and padding, at most.
 const FRAME_BYTES: u64 = 16;
 
-/// What the log may take of the disk.
+/// The most bytes of the log on the disk.
 pub(crate) fn disk_bytes(setting: &Setting) -> u64 {
     let frames = setting.total_records().saturating_mul(FRAME_BYTES);
     setting.total_bytes().saturating_add(frames).saturating_add(AHEAD_BYTES)
@@ -65,8 +65,8 @@ impl Appender for LogAppender {
     }
 
     fn wait_readable(&mut self) -> Result<()> {
-        // Whoever appended has returned, so this is true at once unless something is wrong; then
-        // the race's limit ends it. Yielding costs nobody anything: all have finished.
+        // All appends have returned, so this is true at once unless something is wrong; then the
+        // race's limit ends it. Yielding costs no process anything: all have finished.
         while self.log.published() < self.log.tail() {
             std::thread::yield_now();
         }

@@ -2,7 +2,7 @@
 //!
 //! The segments in order of name hold the bytes of the log. A segment is named by its time and the
 //! LSN of its first byte; in the last one the published end of the log is where its data ends, and
-//! what follows was prepared and is not data. A sealed segment ends where its file ends.
+//! the rest was prepared and is not data. A sealed segment ends where its file ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};

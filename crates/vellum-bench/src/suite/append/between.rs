@@ -26,7 +26,7 @@ pub(super) struct Times {
     clock_ns: AtomicU64,
 }
 
-/// What each process does.
+/// The work of each process.
 pub(super) fn append(
     runner: &Runner<'_>,
     setting: &Setting,
@@ -58,8 +58,8 @@ pub(super) fn append(
     runner.finish(standing, acknowledged)
 }
 
-/// How long the appends of the slowest process took, as if the walks took no time; and what was
-/// taken off for each, at most.
+/// How long the appends of the slowest process took, as if the walks took no time; and the
+/// deduction for each, at most.
 pub(super) fn slowest(times: &Shared<Times>) -> (u64, u64) {
     let most = |word: fn(&Times) -> &AtomicU64| {
         times.iter().map(|times| word(times).load(Ordering::Relaxed)).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Suite `append`: many processes append to one log; what does a record cost?
+//! Suite `append`: many processes append to one log; the cost of a record.
 //!
 //! For each setting every way runs once in each round, one after the other, so that whatever
 //! changes on the machine meanwhile meets all of them. The first round is not
@@ -37,7 +37,7 @@ use round::Sample;
 /// A quick run appends so small a part of the records.
 const QUICK_SHARE: u64 = 5;
 
-/// What is to be measured.
+/// The choices of a measurement.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -101,7 +101,7 @@ impl Config {
         self.settings.iter().try_for_each(Setting::check)
     }
 
-    /// What the largest log takes.
+    /// The bytes of the largest log.
     fn disk_bytes_max(&self) -> u64 {
         let ways: Vec<Box<dyn Way>> = self.ways.iter().map(|way| way.way(&self.vellum)).collect();
         let bytes = |setting| ways.iter().map(|way| way.disk_bytes(setting)).max().unwrap_or(0);

@@ -27,7 +27,7 @@ Examples:
 /// The suite `append`, or `saturate`, as a command line can ask for it.
 pub(crate) const KIND: Kind = Kind::new("append", Options::augment_args, read);
 
-/// Many processes append to one log: what does a record cost?
+/// Many processes append to one log: the cost of a record
 ///
 /// Each way of appending runs once in each round, one after the other; the first round is not
 /// counted. After each, every record is looked for: one that is lost, torn or doubled fails the
@@ -38,7 +38,7 @@ pub(crate) const KIND: Kind = Kind::new("append", Options::augment_args, read);
 /// memory and device can absorb? Each way appends for --seconds, and the kernel stops a process
 /// that makes too many pages dirty. Shown are the latencies of single records, how long a writer
 /// stood still, and how much memory and disk it took. Every way keeps the same amount of its log;
-/// what was acknowledged and not cut off is looked for.
+/// the acknowledged records that were not cut off are looked for.
 ///
 /// The full run takes minutes and writes twenty gigabytes, nearly all of it for the way `direct`;
 /// --quick takes seconds.
@@ -119,7 +119,7 @@ impl Options {
         config
     }
 
-    /// Every combination of the lists; what has no list is as in the setting `usual`.
+    /// Every combination of the lists; a choice without a list is as in the setting `usual`.
     fn combinations(&self, usual: Setting) -> Option<Vec<Setting>> {
         let (processes, records) = (&self.processes, &self.records);
         let bytes: Vec<usize> = self.bytes.iter().map(|bytes| *bytes as usize).collect();
@@ -154,7 +154,7 @@ impl Options {
     }
 }
 
-/// What is asked for, if anything is.
+/// Takes the wanted list, if there is one.
 fn take<T: Clone>(into: &mut Vec<T>, asked: &[T]) {
     if !asked.is_empty() {
         *into = asked.to_vec();

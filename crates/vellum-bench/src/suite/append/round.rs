@@ -18,13 +18,13 @@ use crate::ways::{Prepared, Way};
 /// The traced run appends no more than this: its counts settle long before.
 const TRACED_BYTES_MAX: u64 = 256 << 20;
 
-/// What the clock and the kernel said.
+/// The figures of the clock and the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// Where each append was timed alone: all those of the slowest process.
     pub(super) wall_ns: u64,
     pub(super) page_faults: Option<u64>,
-    /// What was taken off each append that was timed alone.
+    /// The deduction for each append that was timed alone.
     pub(super) clock_ns: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn measure_foreign(
     Ok(Sample { wall_ns: race.wall_ns, page_faults: None, clock_ns: None })
 }
 
-/// What each process does.
+/// The work of each process.
 pub(crate) fn append(
     runner: &Runner<'_>,
     setting: &Setting,

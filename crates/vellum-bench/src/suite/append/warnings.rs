@@ -1,5 +1,5 @@
-//! What a reader should know before trusting the numbers. A benchmark that notices that its
-//! conditions are bad says so itself.
+//! Warnings for readers of the numbers. A benchmark that notices that its conditions are bad says
+//! so itself.
 
 use super::{Config, Entrant, Racer, Sample};
 use crate::bytes::mebibytes;
@@ -11,7 +11,7 @@ use crate::ways::WayName;
 /// The slowest round may take so many times as long as the fastest.
 const SPREAD_MAX: f64 = 1.5;
 
-/// What can be seen before anything is measured.
+/// The warnings before anything is measured.
 pub(super) fn before(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     let threads = thread_count();

@@ -23,7 +23,7 @@ use crate::ways::plain::{read_records, whole};
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// What is done with the file before the clock starts.
+/// The preparation of the file before the clock starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bare {
     Append,

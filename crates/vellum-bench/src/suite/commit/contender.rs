@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 
-/// What is committed in one cell of the matrix: all contenders meet the same.
+/// The commits of one cell of the matrix: all contenders meet the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cell {
     /// The length of each record.
@@ -99,8 +99,8 @@ pub trait Prepared {
         Ok(None)
     }
 
-    /// How many of its newest records of each thread the log keeps, at least. What is older may be
-    /// overwritten, and what is overwritten can't be verified.
+    /// How many of its newest records of each thread the log keeps, at least. Older ones may be
+    /// overwritten, and then can't be verified.
     fn kept_per_writer(&self) -> u64 {
         u64::MAX
     }
@@ -109,7 +109,7 @@ pub trait Prepared {
     ///
     /// # Errors
     ///
-    /// What can't be read as a log fails the contender, as a lost record does.
+    /// A file that can't be read as a log fails the contender, as a lost record does.
     fn read_back(&self, visit: &mut dyn FnMut(&[u8])) -> Result<()>;
 }
 

@@ -14,9 +14,9 @@ use crate::report::{Better, Case};
 use crate::stats::{Spread, ratios};
 use crate::suite::{Arena, Entrant, Turn};
 
-/// What the ratios are to …
+/// The baseline of the ratios …
 pub(super) const LIMIT: &str = "direct-dsync";
-/// … and what they are called.
+/// … and their name.
 pub(super) const RATIO: &str = "speed against direct-dsync";
 
 /// A bare file that nothing is prepared for.
@@ -134,7 +134,7 @@ fn with_throughput(case: Case, bytes: usize, speeds: &[f64]) -> Case {
     case.metric("throughput", "GB/s", Better::Neither, gigabytes)
 }
 
-/// What the last round left, unless the contender has failed.
+/// The footprint of the last round, unless the contender has failed.
 fn with_files(case: Case, entrant: &Entrant<Keeper, Sample>) -> Case {
     let neither = Better::Neither;
     let footprint = entrant.way.footprint.filter(|_| !entrant.samples().is_empty());

@@ -14,7 +14,7 @@ pub(crate) struct Keeper {
     pub(super) contender: Rc<dyn Contender>,
     dir: PathBuf,
     log: Option<Box<dyn Prepared>>,
-    /// What the last round left.
+    /// The footprint of the last round.
     pub(super) footprint: Option<Footprint>,
 }
 

@@ -1,4 +1,4 @@
-//! Suite `commit`: what does it cost to make a record survive a power cut?
+//! Suite `commit`: the cost of making a record survive a power cut.
 //!
 //! Every combination of record length, threads and processes is a cell. In each cell all contenders
 //! commit for a short slice of time, one after the other, in rounds; the first round is not
@@ -42,14 +42,14 @@ const BYTES_MIN: usize = crate::record::STAMPED_BYTES_MIN;
 const BYTES_MAX: usize = 64 << 20;
 const WRITERS_MAX: u32 = 1024;
 
-/// What a record takes where it shares no block.
+/// The bytes of a record that shares no block.
 const BLOCK_BYTES: usize = 4096;
 
 /// No more than this is committed in a round, so that no log outgrows disk and memory …
 const ROUND_BYTES_MAX: u64 = 256 << 20;
 /// … but so many commits by each thread.
 const WRITER_COMMITS_MIN: u64 = 4;
-/// No device commits faster; what is only memory ends its slice early.
+/// No device commits faster; a device that is only memory ends its slice early.
 const COMMITS_PER_SECOND_MAX: f64 = 100_000.0;
 
 const EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ Examples:
   vellum bench commit --bytes 256 --threads 1 --prepared yes --cases vellum,direct-dsync
   vellum bench commit --bytes 256 --json - | jq '.rows | map_values(.metrics.speed.median)'";
 
-/// What does it cost to make a record survive a power cut?
+/// The cost of making a record survive a power cut
 ///
 /// In every combination of --bytes, --threads and --processes each case commits for a short slice
 /// of time in each round, one after the other; the first round is not counted. After each, every

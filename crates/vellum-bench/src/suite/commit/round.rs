@@ -17,7 +17,7 @@ pub(crate) struct Times {
     pub(crate) limit: Duration,
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Debug)]
 pub(crate) struct Sample {
     pub(crate) commits_per_second: f64,
@@ -25,8 +25,8 @@ pub(crate) struct Sample {
     pub(crate) nanos: Vec<u64>,
 }
 
-/// What the threads of all processes share. Each word is written by one thread, but for `taken`;
-/// the parent reads when all processes have ended, which orders everything.
+/// The words that the threads of all processes share. Each word is written by one thread, but for
+/// `taken`; the parent reads when all processes have ended, which orders everything.
 struct Book {
     /// Commits that were begun: a thread that takes a number below the most there can be makes it.
     taken: Shared<AtomicU64>,
@@ -104,7 +104,7 @@ fn verify(
     verification.map(drop).map_err(|error| Error::failed(format!("read back: {error}")))
 }
 
-/// What each process does: its threads stand ready, the gate opens, they commit.
+/// The work of each process: its threads are ready, the gate opens, they commit.
 fn commit_in_process(
     runner: &Runner<'_>,
     prepared: &dyn Prepared,

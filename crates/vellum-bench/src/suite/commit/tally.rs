@@ -15,7 +15,7 @@ pub(super) fn first_writer(round: u32, writers: u32) -> u32 {
     round % (WRITERS_MAX / writers) * writers
 }
 
-/// What was acknowledged, and what has been found of it.
+/// The acknowledged records, and those that were found.
 pub(super) struct Tally {
     bytes: usize,
     first_writer: u32,
@@ -27,7 +27,7 @@ pub(super) struct Tally {
     first_wrong: Option<String>,
 }
 
-/// What is known of one writer.
+/// The state of one writer.
 struct Account {
     acknowledged: u64,
     /// The oldest record that has to be there.

@@ -1,4 +1,4 @@
-//! A run, small; and what is found when records get lost.
+//! A run, small; and its findings when records get lost.
 
 use std::cell::Cell as Flag;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `vellum`: a write-ahead log, `append_durable` for each commit.
 //!
-//! Prepared, the log is used in all rounds: before each, what the round before left is trimmed and
-//! segments enough for a round are made ready. Not prepared, each round begins with a new log, and
-//! whatever it needs beyond the first segment is made under the clock.
+//! Prepared, the log is used in all rounds: before each, the records of the round before are
+//! trimmed and segments enough for a round are made ready. Not prepared, each round begins with a
+//! new log, and all further segments are made under the clock.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl Contender for Vellum {
 struct VellumLog {
     options: Options,
     dir: PathBuf,
-    /// What a round takes at most, if that is to be made ready before it.
+    /// The bytes of a round at most, if they are made ready before it.
     ahead_bytes: Option<u64>,
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Context, Error, Result};
 use crate::queue::open_direct;
 use crate::ways::direct::AlignedBuffer;
 
-/// What is written at a time.
+/// The size of a write.
 pub(super) const BLOCK_BYTES: usize = 4096;
 /// An image is read back in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
@@ -23,10 +23,10 @@ pub(super) struct Stamp {
     pub(super) generation: u32,
 }
 
-/// Fills a block with what is written to it in the run `run`.
+/// Fills a block with its content in the run `run`.
 pub(super) fn fill(bytes: &mut [u8], stamp: Stamp, run: u64) {
     let first = u64::from(stamp.generation) << 32 | u64::from(stamp.block);
-    // What is drawn for the run, so that no two of them share a seed.
+    // Drawn for the run, so that no two of them share a seed.
     let run = fastrand::Rng::with_seed(run).u64(..);
     fastrand::Rng::with_seed(first ^ run).fill(bytes);
     bytes[..8].copy_from_slice(&first.to_le_bytes());

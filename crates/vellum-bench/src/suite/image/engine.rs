@@ -1,4 +1,4 @@
-//! What has many writes in flight.
+//! The engines that have many writes in flight.
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ const STEPS_MAX: u64 = 10 * STEPS;
 const DIGITS: u8 = 3;
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
 
-/// The clock of a run, and what it said.
+/// The clock of a run, and its times.
 pub(super) struct Meter {
     begun: Instant,
     duration: Duration,
@@ -43,8 +43,8 @@ impl Meter {
         self.begun.elapsed() >= self.duration
     }
 
-    /// A write begun at `begun` is done. What is done when the time has passed has a latency, but
-    /// counts for no rate.
+    /// A write begun at `begun` is done. A write that is done when the time has passed has a
+    /// latency, but counts for no rate.
     pub(super) fn note(&mut self, begun: Instant, now: Instant) {
         let nanos = now.duration_since(begun).as_nanos() as u64;
         self.latencies.saturating_record(nanos.max(1));

@@ -1,8 +1,8 @@
 //! The same load with fio, for a user who wants to hear it from somebody else.
 //!
 //! fio writes into an image that we made, with the options of the published thread. It knows no
-//! clusters, so it can be asked only for the states in which a first write is like any other. What
-//! it wrote is not read back: only fio knows what that was.
+//! clusters, so it can be asked only for the states in which a first write is like any other. Its
+//! blocks are not read back: only fio knows their content.
 
 use std::fs::{self, File};
 use std::io;

@@ -24,7 +24,7 @@ use crate::queue::{WriteQueue, Zero};
 pub(super) const CLUSTER_BYTES: usize = 64 << 10;
 const CLUSTER_BLOCKS: u32 = (CLUSTER_BYTES / BLOCK_BYTES) as u32;
 
-/// What is to be written.
+/// The blocks to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// The length of the image.
@@ -50,7 +50,7 @@ impl Load {
     }
 
     /// Writes, and waits until everything is done. Returns how often each block was written, and
-    /// what the clock said.
+    /// the times.
     pub(super) fn run(&self, queue: &mut dyn WriteQueue) -> Result<(Vec<u32>, Meter)> {
         let mut writer = Writer::new(self, queue);
         let mut done = Vec::with_capacity(self.depth);

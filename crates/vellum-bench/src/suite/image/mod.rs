@@ -1,11 +1,11 @@
-//! Suite `image`: random writes of 4 KiB into a disk image, direct, many at a time. What does it
-//! cost how the space of the image was allocated?
+//! Suite `image`: random writes of 4 KiB into a disk image, direct, many at a time. The effect of
+//! the allocation of the image's space.
 //!
 //! The image is a plain file that is treated as QEMU treats a qcow2 image: see the states. All
 //! cases take turns in rounds, each with a new image, and write the same blocks
 //! in the same order; the first round is short and not counted. After each, the image is read back:
-//! each block must hold what was written there last, and zeros if nothing was. What this system
-//! can't do is told with the reason.
+//! each block must hold its last write, or zeros if it had none. Cases that this system can't run
+//! are reported with the reason.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,7 +44,7 @@ use state::FirstTouch;
 
 /// The warm-up is so many times shorter than a round that counts.
 const WARM_UP_SHARE: u32 = 10;
-/// What can be done here is found out with an image of this length and so many writes.
+/// An image of this length, with so many writes, shows which cases can run here.
 const PROBE_BYTES: u64 = 1 << 20;
 const PROBE_WRITES: u64 = 64;
 const PROBE_DEPTH: usize = 16;
@@ -67,16 +67,16 @@ Examples:
   vellum bench image --fs xfs,ext4 --fill 95% --mkfs-options 'xfs=-l size=64m'
   vellum bench image --fs xfs --states metadata,off --seconds 60 --rounds 1 --html burst.html";
 
-/// Random writes into a disk image: what does it cost how its space was allocated?
+/// Random writes into a disk image: the effect of how its space was allocated
 ///
 /// Writes of 4 KiB, past the page cache, 32 at a time, into a file treated as QEMU treats a qcow2
 /// image with preallocation off, metadata, falloc or full, or with a hint to XFS to allocate in
 /// larger pieces. --states qcow2-... has QEMU make real qcow2 images, and writes them through its
 /// NBD server. Shown are writes per second over the whole run, in its first second, first minute,
 /// first tenth and last tenth, for rates change while a run goes on; latencies; in how many extents
-/// the image lay in the end; and what making it took. Each case gets a new image in each round; the
-/// first round is short and not counted. After each, every block is compared with what was written
-/// there last.
+/// the image lay in the end; and the time that making it took. Each case gets a new image in each
+/// round; the first round is short and not counted. After each, every block is compared with its
+/// last write.
 ///
 /// The full run takes about fifteen minutes on each filesystem, --quick half of one.
 #[derive(Args, Clone, Debug)]
@@ -95,7 +95,7 @@ pub struct Config {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values_t = ImageState::ours().to_vec(), hide_default_value = true)]
     pub states: Vec<ImageState>,
-    /// Who carries the writes to the kernel: aio, io_uring, threads [default: all]
+    /// The engine that carries the writes to the kernel: aio, io_uring, threads [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values_t = ImageEngine::ALL, hide_default_value = true)]
     #[arg(default_value_if("quick", ArgPredicate::IsPresent, "io_uring"))]
@@ -113,7 +113,7 @@ pub struct Config {
     #[arg(long, value_name = "COUNT", default_value = "32")]
     pub depth: usize,
     /// Have another program write the same, taking turns with us, in all states but the first two
-    /// and QEMU's, which it does not know; what it wrote is not read back
+    /// and QEMU's, which it does not know; its writes are not read back
     #[arg(long, value_name = "PROGRAM")]
     pub check_with: Option<CheckWith>,
     /// Where, and how many rounds.

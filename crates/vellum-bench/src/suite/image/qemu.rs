@@ -50,7 +50,7 @@ pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// What the server calls itself, as `qemu-nbd 7.2.22 (Debian …)`.
+/// The server's own name, as `qemu-nbd 7.2.22 (Debian …)`.
 pub(super) fn software() -> Option<String> {
     version(PROGRAMS[1])
 }
@@ -105,7 +105,7 @@ fn verify(queue: &mut NbdQueue, generations: &[u32], run: u64) -> Result<()> {
     content::verify_all(generations, run, |piece, offset| queue.read(piece, offset))
 }
 
-/// Who serves the image `image` in `dir`.
+/// A server of the image `image` in `dir`.
 #[derive(Clone, Copy)]
 struct Server<'a> {
     state: ImageState,
@@ -125,7 +125,8 @@ impl Server<'_> {
             queue.flush()?;
             Ok(result)
         });
-        // Nobody is connected any more, so it ends by itself. What it says is the better reason.
+        // No client is connected any more, so it ends by itself. Its own message is the better
+        // reason.
         let status = child.reap()?.exit_status();
         match (status, result) {
             (Some(0), result) => result,
@@ -186,7 +187,7 @@ fn address() -> std::io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("vellum-bench-{}-{number}", std::process::id()))
 }
 
-/// Runs a program in `dir` to its end; an error says what it complained of.
+/// Runs a program in `dir` to its end; an error has its standard error.
 fn finish(command: &mut Command, dir: &Path) -> Result<()> {
     let said = dir.join("qemu-img.err");
     let file = File::create(&said).context(|| "make a file for what qemu-img says")?;

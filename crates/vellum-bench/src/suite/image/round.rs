@@ -20,7 +20,7 @@ use crate::sys;
 /// For making an image and reading it back, on a slow disk; beside the run itself.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Who writes.
+/// The program that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     Vellum,
@@ -44,7 +44,7 @@ impl Tool {
     }
 }
 
-/// What is measured.
+/// The measured way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) state: ImageState,

@@ -1,4 +1,4 @@
-//! What a contest came to, in the form that all suites share.
+//! The result of a contest, in the form that all suites share.
 
 use std::time::Duration;
 

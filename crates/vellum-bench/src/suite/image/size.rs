@@ -22,8 +22,8 @@ pub(super) struct Size {
     pub(super) warning: Option<String>,
 }
 
-/// What fits everywhere. A disk that has no room for the smallest image gets one all the same: what
-/// comes of that is told for each case.
+/// A size that fits everywhere. A disk that has no room for the smallest image gets one all the
+/// same: the outcome is reported for each case.
 pub(super) fn fitting(config: &Config) -> Result<Size> {
     let mut room = u64::MAX;
     let versions = config.scope.versions();
@@ -47,7 +47,7 @@ pub(super) fn fitting(config: &Config) -> Result<Size> {
     Ok(Size { bytes, room_bytes: bytes * versions + SPARE_BYTES, warning })
 }
 
-/// What can be used of the filesystem of the directory.
+/// The usable bytes of the filesystem of the directory.
 fn directory(config: &Config) -> Result<u64> {
     let free = free_bytes(&config.scope.directory)?;
     let kind = filesystem_of(&config.scope.directory).map(|filesystem| filesystem.kind);

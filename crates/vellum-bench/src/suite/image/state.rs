@@ -1,4 +1,5 @@
-//! The states that an image is in before the first write, and what a first write to a cluster does.
+//! The states that an image is in before the first write, and the effect of a first write to a
+//! cluster.
 //!
 //! | state | the file before the clock starts | the first write to a cluster of 64 KiB |
 //! |---|---|---|
@@ -65,7 +66,7 @@ named! {
 /// How many of all are written by ourselves; they are the first.
 const OURS: usize = 7;
 
-/// What the first write to a cluster does.
+/// The effect of the first write to a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstTouch {
     /// Nothing but the block.
@@ -92,7 +93,7 @@ impl ImageState {
         self.as_str().strip_prefix("qcow2-")
     }
 
-    /// What others like it are compared with.
+    /// The baseline of other states like it.
     pub(super) fn baseline(self) -> ImageState {
         if self.is_of_qemu() { ImageState::Qcow2Metadata } else { ImageState::Metadata }
     }
@@ -128,7 +129,7 @@ fn lengthen(file: &File, bytes: u64) -> Result<()> {
     file.set_len(bytes).context(|| "lengthen the image")
 }
 
-/// The hint is for what is not allocated yet, so it comes first.
+/// The hint is for clusters that are not allocated yet, so it comes first.
 fn hint(file: &File, hint_bytes: u32, bytes: u64) -> Result<()> {
     sys::set_extent_size_hint(file, hint_bytes).trying("set an extent size hint")?;
     lengthen(file, bytes)

@@ -124,8 +124,8 @@ fn what_makes_no_sense_is_refused() {
     refused(|config| config.scope.in_directory = false);
 }
 
-/// A disk in memory that does what is on its way in an order of its own, and checks that the order
-/// does not matter: nothing on its way overlaps.
+/// A disk in memory that carries out the writes on their way in an order of its own, and checks
+/// that the order does not matter: nothing on its way overlaps.
 struct Model {
     bytes: Vec<u8>,
     buffers: Vec<Vec<u8>>,
@@ -290,7 +290,7 @@ fn a_write_that_is_lost_misplaced_or_torn_is_found() {
     let lost = said_of(Fault::Lose, 512, 400);
     assert!(lost.contains("(written 2 times) holds block"), "{lost}");
     assert!(lost.contains("for the 1. time"), "{lost}");
-    // The block that is missing, or the one that stands in the wrong place: what comes first.
+    // The missing block, or the one in the wrong place: the first of the two.
     let misplaced = said_of(Fault::Misplace, 256, 256);
     assert!(misplaced.contains("is zero") || misplaced.contains("holds block"), "{misplaced}");
     let torn = said_of(Fault::Tear, 256, 17);

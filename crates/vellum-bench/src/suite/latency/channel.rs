@@ -25,7 +25,7 @@ use crate::ways::{Appender, Prepared, WayName};
 
 /// Segments that the thread of a writer keeps ready.
 const SEGMENTS_KEPT: u64 = 2;
-/// What a file or a pipe is read in.
+/// The size of a read of a file or a pipe.
 const READ_BYTES: usize = 64 << 10;
 /// As much as a user may give a pipe by default.
 const PIPE_BYTES: usize = 1 << 20;
@@ -133,7 +133,7 @@ impl Channel {
 
     fn log_reader(&self, layout: Layout) -> Result<Box<dyn Follower>> {
         let options = with_layout(self.options.clone(), layout).create(Create::Never);
-        // As one who may write: who may only read is not woken.
+        // Opened for writing: a reader that may only read is not woken.
         reader_of(options.open(&self.dir).map_err(|error| failed(&error))?)
     }
 }
@@ -150,7 +150,7 @@ fn make_pipe() -> Result<(OwnedFd, OwnedFd)> {
     Ok((begin, end))
 }
 
-/// Memory of the writer, all of it touched: what a store costs, and nothing else.
+/// Memory of the writer, all of it touched: the cost of a store, and nothing else.
 struct MemoryWriter {
     memory: Box<[u8]>,
     at: usize,

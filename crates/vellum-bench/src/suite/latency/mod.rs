@@ -51,7 +51,7 @@ use round::Sample;
 const WRITERS_MAX: u32 = 256;
 const BYTES_MAX: usize = 64 << 10;
 const RATE_MAX: u64 = 100_000_000;
-/// What a pipe takes whole, of whichever writer.
+/// A pipe takes so many bytes whole, of any writer.
 const PIPE_BYTES_MAX: usize = 4096;
 /// The warm-up is so many times shorter than a round.
 const WARM_UP_SHARE: u32 = 4;
@@ -62,7 +62,7 @@ named! {
     /// A way for records to get from writers to a reader, or to the device.
     #[non_exhaustive]
     pub enum LatencyWay, "is not a way whose latency can be measured" {
-        /// Memory of the writer: what the machine and the clock take. Nobody reads it.
+        /// Memory of the writer, which no process reads: the cost of the machine and the clock.
         Floor = "floor",
         /// A Vellum log of framed records.
         VellumFramed = "vellum-framed",
@@ -316,7 +316,7 @@ fn check_all<'a, T: PartialOrd + std::fmt::Display + 'a>(
     }
 }
 
-/// What is due when.
+/// The records, and when they are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Load {
     /// Records that are due in a second, of all writers.
@@ -397,7 +397,7 @@ impl Suite for Config {
     /// # Cost
     ///
     /// Each way takes the time asked for in each combination and round, and longer where it cannot
-    /// keep up. Disk: what is appended in one turn.
+    /// keep up. Disk: the records of one turn.
     fn plan(&self) -> Result<Plan<'_>> {
         self.check()?;
         let loads = self.loads();

@@ -35,7 +35,7 @@ const SLOWER_MAX: u32 = 20;
 /// Beside that.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// What a round came to.
+/// The result of a round.
 pub(super) struct Sample {
     /// From due to returned; in a load without a reader, to durable.
     pub(super) returned: Histogram,
@@ -103,7 +103,7 @@ pub(super) fn measure_foreign(other: &dyn Foreign, load: &Load, dir: &Path) -> R
     Ok(board.sample(load))
 }
 
-/// What a process does that has another program append or read.
+/// The work of a process that has another program append or read.
 fn follow_schedule(
     runner: &Runner<'_>,
     load: &Load,
@@ -112,7 +112,7 @@ fn follow_schedule(
 ) -> Result<()> {
     let index = runner.index();
     let is_reader = index == load.writers;
-    // What is started from here has it, too.
+    // A program that is started from here has it, too.
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     let mut program = prepared.start(if is_reader { Part::Reader } else { Part::Writer(index) })?;
     let standing = runner.stand_ready()?;
@@ -146,7 +146,7 @@ impl Board {
         Ok(Board { start: Shared::new(1)?, ended: Shared::new(2)?, latencies })
     }
 
-    /// What was counted, when all processes have ended.
+    /// The counts, when all processes have ended.
     pub(super) fn sample(&self, load: &Load) -> Sample {
         let writers = load.writers as usize;
         let start = self.start[0].load(Ordering::Relaxed);
@@ -179,7 +179,7 @@ impl Board {
     }
 }
 
-/// What each writer does.
+/// The work of each writer.
 pub(super) fn append(
     runner: &Runner<'_>,
     load: &Load,
@@ -224,7 +224,7 @@ fn wait_until(due: u64, spins: bool) -> u64 {
     }
 }
 
-/// What the reader does where there is nothing to read: it keeps its core as busy as it would.
+/// The work of a reader without anything to read: it keeps its core as busy as it would.
 fn stand_by(runner: &Runner<'_>, load: &Load, reader: ReaderKind, board: &Board) -> Result<()> {
     let standing = runner.stand_ready()?;
     while board.ended[0].load(Ordering::Acquire) < u64::from(load.writers) {
@@ -236,7 +236,7 @@ fn stand_by(runner: &Runner<'_>, load: &Load, reader: ReaderKind, board: &Board)
     runner.finish(standing, 0)
 }
 
-/// What the reader does.
+/// The work of the reader.
 fn read(
     runner: &Runner<'_>,
     load: &Load,
@@ -288,7 +288,7 @@ fn follow(
         }
         let is_over = board.ended[0].load(Ordering::Acquire) == u64::from(load.writers);
         if is_over && !has_some && now_ns() - last > LAST_NS {
-            // The ledger says what is missing.
+            // The ledger names the missing records.
             return Ok(());
         }
         hint::spin_loop();

@@ -1,4 +1,4 @@
-//! What a record would take on a machine that never stops its writer.
+//! The latency of a record on a machine that never stops its writer.
 //!
 //! A writer that waits for the next record looks at the clock again and again, and calls nothing.
 //! When it comes late to an append, the machine was the reason: it ran something else, or took long

@@ -28,7 +28,7 @@ pub trait Contender {
         None
     }
 
-    /// What it leaves in its directory.
+    /// The files that it leaves in its directory.
     fn kept(&self) -> Kept {
         Kept::Files
     }

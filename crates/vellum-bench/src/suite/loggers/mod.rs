@@ -1,4 +1,4 @@
-//! Suite `loggers`: many threads of one process log into one file; what does a record cost?
+//! Suite `loggers`: many threads of one process log into one file; the cost of a record.
 //!
 //! Every combination of record length and threads is a cell. In each cell every logger runs once in
 //! each round, one after the other; the first round is not counted. A round is:
@@ -26,13 +26,13 @@ mod round;
 pub use contender::{Contender, Kept, Logger, Session, VELLUM_DIR};
 use round::{Cell, Sample, measure};
 
-/// What the ratios are to.
+/// The baseline of the ratios.
 const BASELINE: &str = "write";
 
 /// No such machine is meant.
 const THREADS_MAX: u32 = 1024;
 
-/// What is to be measured.
+/// The choices of a measurement.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {

@@ -35,7 +35,7 @@ impl Cell {
     }
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// Until everything was in the file.
@@ -52,7 +52,7 @@ impl Sample {
     }
 }
 
-/// What the process tells beside its time. It writes, the parent reads when it has ended, which
+/// The report of the process beside its time. It writes, the parent reads when it has ended, which
 /// orders everything.
 struct Told {
     calls_ns: Shared<AtomicU64>,
@@ -75,7 +75,7 @@ pub(super) fn measure(
     Ok(Sample { wall_ns: race.wall_ns, calls_ns, dropped })
 }
 
-/// What the process does: its threads stand ready, the gate opens, they log, and it waits for the
+/// The work of the process: its threads are ready, the gate opens, they log, and it waits for the
 /// rest.
 fn log_in_process(
     runner: &Runner<'_>,

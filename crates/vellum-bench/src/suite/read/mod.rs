@@ -1,10 +1,9 @@
-//! Suite `read`: what does it cost to read a log in order, at random or backwards, and to recover
-//! it?
+//! Suite `read`: the cost of reading a log in order, at random or backwards, and of recovering it.
 //!
 //! Each case writes its log, then reads it in the page cache, in one thread; only the reading is
 //! timed. All cases of a table take turns in rounds; the first round is not
 //! counted. Each runs in a process of its own. After the clock has stopped, the log is read once
-//! more in the same way, and every record is compared with what was written.
+//! more in the same way, and every record is compared with the written one.
 //!
 //! How long a record takes to a reader that follows is in [`latency`](super::latency).
 
@@ -46,11 +45,11 @@ Examples:
   vellum bench read --bytes 128 --ways framed,text,lines,bytes --rounds 9
   vellum bench read --total 1G --ways framed-recover --html read.html";
 
-/// What does it cost to read a log: in order, at random, backwards, and to recover it?
+/// The cost of reading a log in order, at random or backwards, and of recovering it
 ///
 /// Each case writes its log, then reads it from the page cache, in one thread. All take turns in
 /// rounds, the first of which is not counted; after each, the log is read once more and every
-/// record is compared with what was written. In order, logs are compared with a file that is split
+/// record is compared with the written one. In order, logs are compared with a file that is split
 /// into lines; at random, with `pread`.
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -163,7 +162,7 @@ impl Suite for Config {
     }
 }
 
-/// What a log holds.
+/// The content of a log.
 #[derive(Clone, Copy)]
 struct Load {
     bytes: usize,
@@ -218,7 +217,7 @@ impl Load {
     }
 }
 
-/// `base` is what the way took that the others are compared with, round by round.
+/// `base` has the times of the baseline, round by round.
 fn case(
     entrant: &Entrant<ReadWay, f64>,
     table: Table,

@@ -1,4 +1,4 @@
-//! What is read: a log, a copy of one, or a file with the same records.
+//! The stored records: a log, a copy of one, or a file with the same records.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

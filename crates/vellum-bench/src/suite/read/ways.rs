@@ -52,7 +52,7 @@ named! {
 }
 
 named! {
-    /// What is asked.
+    /// The question.
     pub(super) enum Table, "is not a table" {
         InOrder = "in order",
         AtRandom = "at random",
@@ -62,7 +62,7 @@ named! {
 }
 
 impl Table {
-    /// What the other ways are compared with.
+    /// The baseline of the other ways.
     pub(super) fn baseline(self) -> Option<ReadWay> {
         ReadWay::ALL.into_iter().find(|way| way.table() == self && way.is_baseline())
     }
@@ -102,7 +102,7 @@ impl ReadWay {
         }
     }
 
-    /// What is timed. Returns how many records there were.
+    /// The timed part. Returns how many records there were.
     pub(super) fn read(self, stored: &mut Stored) -> Result<u64> {
         if self.table() == Table::Recovery {
             stored.recover()?;

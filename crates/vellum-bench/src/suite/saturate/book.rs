@@ -1,4 +1,4 @@
-//! What the processes of a round write down: how long each record took, when, and where the log is
+//! The book of the processes of a round: the time of each record, its moment, and where the log is
 //! cut.
 //!
 //! There is a histogram of latencies for each process and each slice of time.
@@ -38,7 +38,7 @@ pub(super) struct Book {
     pub(super) ended: Shared<AtomicU64>,
 }
 
-/// What a writer has to say in the end.
+/// The final report of a writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) acknowledged: u64,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::record::{self, Records};
 
-/// What has been found so far.
+/// The records that were found so far.
 pub(super) struct Kept {
     bytes: usize,
     accounts: Vec<Account>,

@@ -1,4 +1,4 @@
-//! How much is appended, and what a log takes of the disk.
+//! The amount that is appended, and the size of a log on the disk.
 
 use super::Config;
 use super::round::{KEPT, Load};
@@ -12,8 +12,8 @@ const GENERATIONS_MAX: u64 = 4096;
 /// Segments that are prepared ahead, directories, a control file.
 const SPARE_BYTES: u64 = 224 << 20;
 
-/// What a log takes of the disk of which so much is kept: the generation that is appended to, one
-/// that is about to go, and what is made ready ahead.
+/// The size on disk of a log that keeps so many bytes: the generation that is appended to, one that
+/// is about to be removed, and prepared space.
 pub(super) fn disk_bytes(kept_bytes: u64) -> u64 {
     kept_bytes + kept_bytes / KEPT * 2 + SPARE_BYTES
 }

@@ -5,16 +5,16 @@
 //! device that has a budget uses it up. What matters then is not the mean but how long single
 //! records take, how long a writer stands still, and that memory and disk stay bounded.
 //!
-//! One way after the other, with everything written and settled in between; in rounds if there
-//! are several. The warm-up is a tenth as long: what happens from an idle beginning
-//! to saturation is what is looked for, and the series show where it begins.
+//! One way after the other, with everything written and settled in between; in rounds if there are
+//! several. The warm-up is a tenth as long: the suite is about the time from an idle beginning to
+//! saturation, and the series show where saturation begins.
 //!
-//! **What is kept.** A log that goes on for ever is cut from behind. Every way keeps the same
-//! amount: the Vellum ways trim, the others go on in a new file and remove the oldest, as with
-//! logrotate. The default is twice the dirty limit if the disk has room for it; a log that kept
-//! less could be removed before it was ever written, and would meet no device at all. Whoever
-//! begins a quarter of that removes the oldest one. That is counted apart from the records, because
-//! it takes as long as filesystem and device want, by the byte: a faster way removes more.
+//! **What is kept.** A log without an end is cut from behind. Every way keeps the same amount: the
+//! Vellum ways trim, the others begin a new file and remove the oldest, as with logrotate. The
+//! default is twice the dirty limit if the disk has room for it; a log that kept less could be
+//! removed before it was ever written, and would meet no device at all. The writer that begins a
+//! quarter of that removes the oldest one. That is counted apart from the records, because it takes
+//! as long as filesystem and device want, by the byte: a faster way removes more.
 //!
 //! **The dirty limit** is a share of memory (`vm.dirty_ratio`) or a number (`vm.dirty_bytes`), on a
 //! machine with much memory gigabytes. If it is not reached the report says so. An administrator
@@ -47,10 +47,10 @@ const SECONDS_MAX: u64 = 24 * 3600;
 const KEPT_BYTES_MIN: u64 = 64 << 20;
 /// The warm-up is so many times shorter than a round.
 const WARM_UP_SHARE: u32 = 10;
-/// Filesystems made for the run are memory: of what is available a log may take this share.
+/// Filesystems made for the run are memory: a log may take this share of the available one.
 const SCRATCH_SHARE: u64 = 8;
 
-/// What is to be measured.
+/// The choices of a measurement.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -184,7 +184,7 @@ struct Limit {
     bytes: Option<u64>,
     /// From so much on the kernel slows writers down.
     slowing_bytes: Option<u64>,
-    /// What was asked for.
+    /// The wanted bytes.
     wanted: Option<u64>,
     scratch_max: u64,
 }
@@ -207,8 +207,8 @@ impl Limit {
         self.wanted.unwrap_or(usual).max(KEPT_BYTES_MIN)
     }
 
-    /// What is kept in a place: less than was wanted if that has no room, and then it says so.
-    /// `None` if there is too little room for a log that goes on.
+    /// The bytes that are kept in a place: less than wanted if there is no room, with a warning.
+    /// `None` if there is too little room for a log without an end.
     fn fit(&self, arena: &mut Arena<'_>) -> Option<u64> {
         let place = arena.place;
         let wanted = self.wanted_in(place.is_scratch);

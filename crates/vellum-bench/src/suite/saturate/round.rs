@@ -30,7 +30,7 @@ const SAMPLE_PAUSE: Duration = Duration::from_millis(10);
 /// A writer may be stopped for long when the time is over.
 const GRACE: Duration = Duration::from_secs(300);
 
-/// What is to be appended.
+/// The records to append.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) processes: u32,
@@ -40,7 +40,7 @@ pub(super) struct Load {
     pub(super) generations: u64,
 }
 
-/// What a round came to.
+/// The result of a round.
 pub(super) struct Sample {
     pub(super) tallies: Vec<Tally>,
     pub(super) slices: Vec<Histogram>,
@@ -81,7 +81,7 @@ impl Journal {
         let Some(oldest @ 1..) = generation.checked_sub(KEPT) else { return Ok(()) };
         if self.can_trim {
             let mark = book.marks[oldest as usize].load(Ordering::Acquire);
-            // Whoever began that generation may not have come far enough to tell where.
+            // The writer that began that generation may not have noted yet where.
             let Some(mark) = mark.checked_sub(1) else { return Ok(()) };
             appender.trim(mark)?;
         } else {
@@ -124,7 +124,7 @@ pub(super) fn measure(way: &dyn Way, dir: &Path, load: &Load) -> Result<Sample> 
     })
 }
 
-/// What each writer does.
+/// The work of each writer.
 fn append(runner: &Runner<'_>, load: &Load, journal: &Journal, book: &Book) -> Result<()> {
     let mut writer = Writer {
         load,

@@ -1,4 +1,4 @@
-//! What the rounds came to, in the common form.
+//! The results of the rounds, in the common form.
 
 use super::book::{SLICES, Tally};
 use super::load::Racer;

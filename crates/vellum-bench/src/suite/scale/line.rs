@@ -1,5 +1,5 @@
-//! What a cache line costs that two cores want, and appends on one core and on two: the numbers
-//! that the model in `docs/benchmarks.md` is fitted to.
+//! The cost of a cache line that two cores want, and of appends on one core and on two: the model
+//! in `docs/benchmarks.md` is fitted to these numbers.
 //!
 //! Each process is bound to a core of its own.
 
@@ -22,7 +22,7 @@ use crate::ways::WayName;
 
 /// How often the line goes from one core to the other and back.
 const TRIPS: u64 = 200_000;
-/// What a writer that lost the tail word waits, in the library.
+/// The wait of a writer that lost the tail word, in the library.
 const BACK_OFF_SPINS: u64 = 1024;
 const RECORDS: u64 = 300_000;
 
@@ -33,7 +33,7 @@ struct Line {
     word: AtomicU64,
 }
 
-/// What is timed.
+/// The timed operation.
 #[derive(Clone, Copy)]
 enum Test {
     /// Two cores hand a line to each other: each waits for the other's number.

@@ -51,7 +51,7 @@ Examples:
 ///
 /// One table for each: logs that one process has open, processes that share one log, segments of
 /// one log. Shown are times, memory, file descriptors and mappings, and as `growth` the multiple of
-/// what the smallest number costs. A fourth table, `line`, has what a cache line costs that two
+/// the cost of the smallest number. A fourth table, `line`, has the cost of a cache line that two
 /// cores want. All take turns in rounds, the first of which is not counted; every record is read
 /// back and compared. A fifth table, `simulated`, is computed: appends of up to 64 cores.
 ///

@@ -1,5 +1,4 @@
-//! Many processes on one log: how long each of them waits to get in, what it takes, and what they
-//! append together.
+//! Many processes on one log: the time of each to join, its memory, and their appends together.
 //!
 //! ```text
 //! first race     one opens after the other │ gate │ all append

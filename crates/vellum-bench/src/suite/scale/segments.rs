@@ -63,7 +63,7 @@ pub(super) fn measure(entry: Entry, dir: &Path) -> Result<Vec<f64>> {
     figures(LIMIT, FIGURES.len(), || life.go_through(f64::from(entry.count)))
 }
 
-/// One log, and what is in it.
+/// One log, and its content.
 struct Life {
     dir: PathBuf,
     layout: Layout,

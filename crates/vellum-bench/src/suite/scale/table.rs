@@ -1,4 +1,4 @@
-//! The tables: what grows in each, and what it is measured by.
+//! The tables: the growing number of each, and its figures.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ named! {
         Processes = "processes",
         /// Segments of one log.
         Segments = "segments",
-        /// Nothing: what a cache line costs that two cores want.
+        /// Nothing grows: the cost of a cache line that two cores want.
         Line = "line",
         /// Cores, in a computation.
         Simulated = "simulated",
@@ -136,7 +136,7 @@ impl ScaleTable {
         }
     }
 
-    /// What the largest case may take of the disk.
+    /// The most bytes of disk for the largest case.
     pub(super) fn disk_bytes(self, config: &Config) -> u64 {
         let most = u64::from(self.counts(config).iter().copied().max().unwrap_or(0));
         let setting = Setting::new(1, config.records, super::RECORD_BYTES);

@@ -1,4 +1,4 @@
-//! What a process has of what is limited: memory, descriptors, mappings.
+//! The limited resources of a process: memory, descriptors, mappings.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{Context, Result};
 
-/// What a process has.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
     /// Memory that is its own, with the page tables of its mappings.
@@ -18,7 +18,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// What the calling process has now.
+    /// The resources of the calling process now.
     pub(super) fn now() -> Result<Taken> {
         let memory = read("/proc/self/smaps_rollup")?;
         let status = read("/proc/self/status")?;
@@ -31,7 +31,7 @@ impl Taken {
         })
     }
 
-    /// What was added since `before`, for each of `count`.
+    /// The growth since `before`, for each of `count`.
     pub(super) fn added(self, before: Taken, count: u32) -> Taken {
         let count = f64::from(count);
         Taken {

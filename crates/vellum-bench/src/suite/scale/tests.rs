@@ -1,4 +1,4 @@
-//! Small runs, and what is refused.
+//! Small runs, and refused options.
 
 use super::*;
 use crate::progress::Silent;
@@ -60,8 +60,8 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(many, "2000 processes: there can be from 1 to 1000");
 }
 
-/// Goal: who reads one line does not pay for the number of files. Method: system calls of reads at
-/// random, in a traced process.
+/// Goal: reading one line does not cost more with the number of files. Method: system calls of
+/// reads at random, in a traced process.
 #[test]
 fn a_line_is_found_by_as_few_calls_among_many_files_as_among_few() {
     let (few, many) = (calls_per_read(4), calls_per_read(300));
@@ -115,7 +115,7 @@ fn a_text_log_is_recovered_by_a_few_calls_for_each_file() {
     assert!(calls < 25.0, "{calls} system calls for each file");
 }
 
-/// Goal: who joins a log does not pay for the number of its segments. Method: as above.
+/// Goal: joining a log does not cost more with the number of its segments. Method: as above.
 #[test]
 fn a_log_of_many_segments_is_joined_by_as_few_calls_as_one_of_few() {
     let calls = |segments: u64| {

@@ -1,8 +1,8 @@
-//! Suite `sync`: 5 MiB in pieces of 4 KiB, each synced. What does the state of the file cost, and
-//! what the way of syncing? And with larger pieces, or several threads?
+//! Suite `sync`: 5 MiB in pieces of 4 KiB, each synced. The cost of the state of the file and of
+//! the way of syncing; also with larger pieces, and several threads.
 //!
-//! All ways take turns in rounds; the first round is not counted. After each, the
-//! file is read back and compared. What this system can't do is told with the reason.
+//! All ways take turns in rounds; the first round is not counted. After each, the file is read back
+//! and compared. Cases that this system can't run are reported with the reason.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -47,13 +47,13 @@ Examples:
   vellum bench sync --fs ext4,xfs,btrfs
   vellum bench sync --cases growing,one-sync --big 10G --rounds 1";
 
-/// 5 MiB in pieces of 4 KiB, each synced: what does the state of the file cost?
+/// 5 MiB in pieces of 4 KiB, each synced: the cost of the state of the file
 ///
 /// A file that grows, one that is written with zeros first, one that is allocated in different
 /// ways; several ways to sync; and all at once with a single sync. All take turns in rounds, the
 /// first of which is not counted; after each, the file is read back and compared. Times are
 /// compared with the file that grows, in the same round: below 1 is faster. Every combination of
-/// --piece and --threads is a table. What this system can't do is told with the reason.
+/// --piece and --threads is a table. Cases that this system can't run are reported with the reason.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = EXAMPLES,
@@ -144,7 +144,7 @@ impl Config {
             entrants.push(Entrant::new(file.name(), fitted, probed.map(drop)));
         }
         arena.rounds(&mut entrants, |file, turn| {
-            // The warm-up of a big file would take long, and what it warms is small beside it.
+            // The warm-up of a big file would take long, and its effect is small beside it.
             if file.is_big && turn.round == 0 { Ok(0.0) } else { file.write(turn.dir, turn.round) }
         })?;
         let growing = entrants.iter().find(|entrant| entrant.way.way == SyncWay::Growing);
@@ -331,8 +331,8 @@ fn timed(mut shares: Vec<Share>) -> Result<Duration> {
     Ok(both.map_or(Duration::ZERO, |(begun, ended)| ended - begun))
 }
 
-/// `growing` is what that way took, round by round. Another amount can't be compared with it, and
-/// stands in a table of its own.
+/// `growing` has the times of that way, round by round. Another amount can't be compared with it,
+/// and has a table of its own.
 fn case(entrant: &Entrant<Pieces, f64>, growing: &[f64], arena: &Arena<'_>) -> Case {
     let file = entrant.way;
     let growing = if file.is_big { &[] } else { growing };

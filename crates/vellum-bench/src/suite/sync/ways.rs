@@ -62,7 +62,7 @@ named! {
         RwfDsync = "rwf-dsync",
         /// `O_DIRECT`, onto written zeros.
         ODirect = "o-direct",
-        /// `O_DIRECT` and `O_DSYNC`, onto written zeros: what a staged log does to commit.
+        /// `O_DIRECT` and `O_DSYNC`, onto written zeros: as a staged log commits.
         ODirectDsync = "o-direct-dsync",
         /// A write and a linked `fdatasync` by io_uring, onto written zeros.
         UringFdatasync = "io-uring-fdatasync",
@@ -134,7 +134,7 @@ impl SyncWay {
         }
     }
 
-    /// What follows a `pwrite` of a piece.
+    /// The sync after a `pwrite` of a piece.
     fn sync_of_each(self) -> Sync {
         match self {
             SyncWay::Fdatasync => Sync::Data,

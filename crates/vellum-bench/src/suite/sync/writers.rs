@@ -16,7 +16,7 @@ pub(super) trait Writer: Send {
     /// Writes a piece; it has reached the device on return, unless the way syncs once.
     fn write(&mut self, piece: &[u8], offset: u64) -> Result<()>;
 
-    /// What a way that syncs once does in the end.
+    /// The last call of a way that syncs once.
     fn sync(&mut self) -> Result<()> {
         Ok(())
     }

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 /// `RWF_DONTCACHE` (Linux 6.14).
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
-/// What a write has to do with the page cache.
+/// The relation of a write to the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cache {
     /// It ends there.

@@ -61,7 +61,7 @@ fn join(thread: ScopedJoinHandle<'_, Result<Instant>>) -> Result<Instant> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What this process has used of the processors so far.
+/// The processor time of this process so far.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -1,4 +1,4 @@
-//! What is to be measured, and how much of it has room.
+//! The choices of a measurement, and which of them have room.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +32,7 @@ const CHUNK_BYTES_MAX: u64 = 1 << 30;
 named! {
     /// A question, and the table that answers it.
     pub enum Table, "is not a table" {
-        /// What does it cost to make a file of a size?
+        /// The cost of making a file of a size
         Create = "create",
         /// How fast are stores into a mapped file, by several threads?
         Mmap = "mmap",
@@ -53,11 +53,11 @@ Examples:
 
 /// Every way to make a file and to fill it: how fast, with and without a sync?
 ///
-/// Four tables: `create`, what it costs to make a file of a size; `mmap`, stores into a mapped
-/// file; `simple`, one thread, by the call and the size of its pieces; `parallel`, several threads
-/// and one file, or one each. All cases of a table take turns in rounds, the first of which is not
-/// counted; after each, the file is read back and compared. What this system can't do is told with
-/// the reason.
+/// Four tables: `create`, the cost of making a file of a size; `mmap`, stores into a mapped file;
+/// `simple`, one thread, by the call and the size of its pieces; `parallel`, several threads and
+/// one file, or one each. All cases of a table take turns in rounds, the first of which is not
+/// counted; after each, the file is read back and compared. Cases that this system can't run are
+/// reported with the reason.
 ///
 /// The full run takes half an hour to an hour on each filesystem; --quick takes less than half a
 /// minute. Files are made smaller where disk or memory would not hold them, and a warning says so.
@@ -84,8 +84,8 @@ pub struct Config {
     /// --bytes]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
     pub sizes: Vec<u64>,
-    /// How much is written at a time, for the table `simple`; what is larger than the file is left
-    /// out
+    /// How much is written at a time, for the table `simple`; sizes beyond that of the file are
+    /// left out
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = values::bytes)]
     #[arg(
         default_value = "1K,4K,8K,16K,64K,1M,16M,64M,512M,1G",
@@ -100,7 +100,7 @@ pub struct Config {
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     #[arg(default_value = "1,2,4,8,16", default_value_if("quick", ArgPredicate::IsPresent, "1,2"))]
     pub threads: Vec<u32>,
-    /// What the file is before: emptied, sparse, preallocated, written [default: all]
+    /// The state of the file before: emptied, sparse, preallocated, written [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values_t = State::ALL, hide_default_value = true)]
     #[arg(default_value_if("quick", ArgPredicate::IsPresent, "emptied,preallocated"))]
@@ -169,7 +169,7 @@ impl Config {
         }
     }
 
-    /// What a filesystem needs free for files of `bytes`.
+    /// The free bytes that a filesystem needs for files of `bytes`.
     pub(super) fn needed(&self, bytes: u64) -> u64 {
         let bytes = bytes * self.scope.versions();
         bytes + bytes / SPARE_SHARE + SPARE_BYTES

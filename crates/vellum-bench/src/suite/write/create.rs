@@ -1,4 +1,4 @@
-//! Table `create`: what does it cost to make a file of a size?
+//! Table `create`: the cost of making a file of a size.
 //!
 //! Told as time, in all and for each GiB, never as a speed: calls that write nothing have none. How
 //! much of the file has blocks then is told beside it, for a length alone costs next to nothing.
@@ -59,7 +59,7 @@ impl Create {
         }
     }
 
-    /// The name of the call alone, for what it answers.
+    /// The name of the call alone, for its error.
     fn call(self) -> &'static str {
         match self {
             Create::PosixFallocate => "posix_fallocate",

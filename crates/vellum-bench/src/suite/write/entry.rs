@@ -20,10 +20,10 @@ pub(super) struct Entry {
     pub(super) is_baseline: bool,
 }
 
-/// What is done in a case.
+/// The work of a case.
 pub(super) trait Job {
-    /// Makes the file, writes it and syncs it. Called in a process of its own, which may be killed
-    /// by what it tries.
+    /// Makes the file, writes it and syncs it. Called in a process of its own, which its calls may
+    /// kill.
     fn run(&self, site: &Site<'_>) -> Result<Sample>;
 
     /// Is all of it there? Called in another process, after that one has ended.
@@ -32,7 +32,7 @@ pub(super) trait Job {
     }
 }
 
-/// Where and what a case writes in one round.
+/// The place and the content of a case in one round.
 pub(super) struct Site<'a> {
     /// An empty directory.
     pub(super) dir: &'a Path,
@@ -104,7 +104,7 @@ impl Sample {
         }
     }
 
-    /// What a process of its own comes to that does `work`.
+    /// The result of a process of its own that does `work`.
     pub(super) fn told_by(
         limit: Duration,
         work: impl FnOnce() -> Result<Sample>,

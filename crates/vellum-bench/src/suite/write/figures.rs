@@ -24,7 +24,7 @@ pub(super) fn case(
     })
 }
 
-/// What the others are compared with that write with as many threads.
+/// The baseline of the cases with as many threads.
 fn baseline<'a>(
     entrants: &'a [Entrant<&Entry, Sample>],
     of: &Entry,

@@ -16,8 +16,8 @@ use crate::sys::{FileMap, MapPart};
 
 /// Shares are whole pages.
 const PAGE_BYTES: u64 = 4096;
-/// Stored, and made ready, at a time: what the kernel has cleared is still in the cache when the
-/// store comes.
+/// Stored, and made ready, at a time: the pages that the kernel has cleared are still in the cache
+/// when the store comes.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// How many mappings there are.

@@ -13,10 +13,10 @@
 //! syncs. Everything is read back afterwards and compared, by another process. Then the file is
 //! removed and the filesystem settled, so that no case pays for another.
 //!
-//! **What is told.** `write`: until the last write returned, in 10⁹ bytes per second. `write and
-//! sync`: until all of it had reached the device, which is what a program waits for that wants to
-//! keep it. `in all`: with what it took to make the file ready (`preparation`). `cpu per GiB`: what
-//! the process used for writing and syncing; the kernel's own threads are not in it.
+//! **The figures.** `write`: until the last write returned, in 10⁹ bytes per second.
+//! `write and sync`: until all of it had reached the device, which a program waits for that wants
+//! to keep it. `in all`: with the time to make the file ready (`preparation`). `cpu per GiB`: the
+//! time of the process for writing and syncing; the kernel's own threads are not in it.
 //!
 //! The parts of this module, from the ground up:
 //!

@@ -1,7 +1,7 @@
 //! Table `parallel`: several threads write one file; beside it, one file for each of them.
 //!
-//! What is compared with is what costs a program no thought: a file for each thread, empty at
-//! first, through the page cache.
+//! The baseline is the simplest program: a file for each thread, empty at first, through the page
+//! cache.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ enum Split {
 }
 
 impl Split {
-    /// What the thread's pieces begin at.
+    /// The offsets of the thread's pieces.
     fn offsets(self, site: &Site<'_>, threads: u32, thread: u32, piece: usize) -> Pieces {
         match self {
             Split::Interleaved => {
@@ -113,8 +113,8 @@ pub(super) fn entries(config: &Config) -> Vec<Entry> {
     entries
 }
 
-/// What goes past the cache meets the same blocks in a sparse file as in an empty one, and what
-/// does not stay there is asked about once.
+/// Writes past the cache meet the same blocks in a sparse file as in an empty one, and pages that
+/// do not stay there need one case.
 fn states(config: &Config, cache: Cache) -> impl Iterator<Item = State> {
     let is_asked = move |state: &State| match cache {
         Cache::Buffered => true,

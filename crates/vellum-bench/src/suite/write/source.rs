@@ -1,9 +1,9 @@
-//! What is written: bytes that no filesystem can compress, stamped with where they belong.
+//! The written bytes: no filesystem can compress them, and they are stamped with their places.
 //!
 //! Pieces are made in a small buffer just before they are written, so that they come out of a
-//! processor's cache, as what a program has just computed does, and not out of memory. Every block
-//! of a kibibyte begins with its place in the file and the round: a page that is missing, that lies
-//! in another's place or that an earlier round left can't pass for the right one.
+//! processor's cache, as fresh results of a program do, and not out of memory. Every block of a
+//! kibibyte begins with its place in the file and the round: a page that is missing, that lies in
+//! another's place or that an earlier round left can't pass for the right one.
 
 use std::ops::Range;
 

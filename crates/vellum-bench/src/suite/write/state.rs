@@ -1,4 +1,4 @@
-//! What a file is before it is written into.
+//! The state of a file before it is written into.
 
 use std::fs::File;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::names::named;
 use crate::suite::commit::write_zeros;
 
 named! {
-    /// What a file is before it is written into.
+    /// The state of a file before it is written into.
     pub enum State, "is not a state of a file" {
         /// Empty: it grows.
         Emptied = "emptied",

@@ -1,4 +1,5 @@
-//! Whole runs, small; and what verification finds, and what a case can do without ending a run.
+//! Whole runs, small; the findings of verification, and the failures of a case that do not end a
+//! run.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -88,7 +89,7 @@ fn how_much_of_a_new_file_is_allocated_stands_beside_its_time() {
     assert_eq!(rows, [("ftruncate".into(), false), ("write zeros".into(), true)]);
 }
 
-/// What is not in the report of a case that went wrong: numbers.
+/// The report of a failed case has a reason and no numbers.
 fn reason(job: impl Job + 'static) -> Case {
     let dir = tempfile::tempdir().unwrap();
     let place = Place { dir: dir.path(), filesystem: "here", is_scratch: false };

@@ -1,7 +1,7 @@
 //! Is everything in the file that should be there, and nothing else?
 //!
-//! Looked at by another process than the one that wrote, after that has ended: what was only in
-//! its memory is not in the file.
+//! Another process than the writer verifies, after the writer has ended: bytes that were only in
+//! its memory are not in the file.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,5 @@
-//! Cache lines of a machine with many cores: who has a copy, and how long others wait for it.
+//! Cache lines of a machine with many cores: the cores that have a copy, and how long others wait
+//! for it.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ pub(super) struct Line {
     pub(super) transfers: u64,
 }
 
-/// What a core finds that wants a line.
+/// The answer to a core that wants a line.
 pub(super) enum Asked {
     /// The core has the line.
     There,

@@ -1,13 +1,13 @@
-//! Cores that append without a pause, each by the steps of `tail_word` in the library: what they
-//! do to the tail word and to the `confirmed` of their slots. The order of events is that of their
-//! moments.
+//! Cores that append without a pause, each by the steps of `tail_word` in the library: their
+//! changes to the tail word and to the `confirmed` of their slots. The order of events is that of
+//! their moments.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::line::{Asked, Line, Moment, Numbers};
 
-/// What the machine and its appends are like, in nanoseconds.
+/// The costs of the machine and its appends, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Until a core that wants a line of another core has it.
@@ -16,7 +16,7 @@ pub(super) struct Costs {
     pub(super) reserve: u64,
     /// From the exchange to the next look.
     pub(super) fill: u64,
-    /// Records that lie in what a process maps at a time, and the time that it takes to map that.
+    /// Records in the range that a process maps at a time, and the time of mapping it.
     pub(super) mapped_records: u64,
     pub(super) mapping: u64,
 }
@@ -27,7 +27,7 @@ const LOCKED: u64 = 5;
 const BACK_OFF: u64 = 14_800;
 const CHANGES_MAX: u64 = 28;
 
-/// What a writer does that has lost the tail word.
+/// The back-off of a writer that has lost the tail word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BackOff {
     /// Stays away for always the same time, and looks.
@@ -80,7 +80,7 @@ pub(super) struct Outcome {
     /// How long an append took, and the longest, with those that were not over.
     pub(super) p99: u64,
     pub(super) longest: u64,
-    /// What the core that appended least has appended, of what would be its share.
+    /// The appends of the core that appended least, as a part of its fair share.
     pub(super) least_share: f64,
 }
 

@@ -25,7 +25,7 @@ const NEAR: u64 = 73 / 2;
 const FAR: u64 = 2 * NEAR;
 const FURTHER: u64 = 3 * NEAR;
 
-/// What is appended, and how far the cores are from each other. Fitted to one core and to two.
+/// The kinds of records, and how far the cores are from each other. Fitted to one core and to two.
 const KINDS: [(&str, Costs); 4] = [
     ("text, 1 B", TEXT_1),
     ("framed, 128 B", FRAMED_128),

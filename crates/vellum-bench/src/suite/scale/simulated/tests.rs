@@ -1,4 +1,4 @@
-//! What the machine counts where it can be said beforehand, and what the back-off is for.
+//! The counts of the machine where they are known beforehand, and the purpose of the back-off.
 
 use super::*;
 
