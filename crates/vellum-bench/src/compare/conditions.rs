@@ -1,4 +1,4 @@
-//! What was different around two runs.
+//! The different conditions of two runs.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ const LOAD_APART: f64 = 0.5;
 /// A condition that was not the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What it is.
+    /// The name of the condition.
     pub what: &'static str,
     /// In the first run.
     pub before: String,

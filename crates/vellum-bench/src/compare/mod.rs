@@ -1,7 +1,7 @@
 //! Two runs against each other: what got faster, what got slower, and what only looks so.
 //!
-//! Rows are matched by suite, heading and keys; each figure of which one can say what is good is
-//! compared by the rounds on both sides. See [`statistics`] for what is said of noise.
+//! Rows are matched by suite, heading and keys; each figure with a good direction is compared by
+//! the rounds on both sides. See [`statistics`] for the treatment of noise.
 
 use std::cmp::Ordering;
 
@@ -20,9 +20,9 @@ use pair::{Pair, Pairs, Single};
 /// What came of comparing two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What the first run is called.
+    /// The name of the first run.
     pub before: String,
-    /// What the second is called.
+    /// The name of the second run.
     pub after: String,
     /// When the suites of the first began.
     pub before_date: String,
@@ -30,7 +30,7 @@ pub struct Comparison {
     pub after_date: String,
     /// Conditions that were not the same.
     pub conditions: Vec<Difference>,
-    /// What is in one of them only, or has numbers in one only, in sentences.
+    /// Rows that are in one of them only, or have numbers in one only, in sentences.
     pub notes: Vec<String>,
     /// Every figure that is in both, for each row of the first.
     pub rows: Vec<Compared>,
@@ -52,7 +52,7 @@ pub struct Compared {
 /// A figure in both runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
-    /// What is counted.
+    /// The name of the figure.
     pub name: String,
     /// In what.
     pub unit: String,
@@ -76,11 +76,11 @@ pub struct Change {
     /// The chance that any figure of the comparison would stand out so much if nothing had
     /// changed.
     pub chance: Option<f64>,
-    /// What this comes to.
+    /// The verdict on the figure.
     pub verdict: Verdict,
 }
 
-/// What can be said of a figure.
+/// A verdict on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -167,7 +167,7 @@ impl Comparison {
 }
 
 impl Change {
-    /// `None` for a figure of which nobody says what is good. The chance is not known yet.
+    /// `None` for a figure without a good direction. The chance is not known yet.
     fn of(before: &Metric, after: &Metric) -> Option<Change> {
         let better = before.better;
         if better == Better::Neither {
@@ -209,7 +209,7 @@ impl Change {
         }
     }
 
-    /// What the interval and the chance come to.
+    /// Sets the verdict by the interval and the chance.
     fn judge(&mut self, chance: f64) {
         let Some([low, high]) = self.interval else { return };
         self.chance = Some(chance);

@@ -12,7 +12,7 @@ pub(super) struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// The metrics that both have and of which one can say what is good.
+    /// The metrics that both have and that have a good direction.
     pub(super) fn figures(&self) -> impl Iterator<Item = (&'a Metric, &'a Metric)> + use<'a> {
         let after = &self.after.metrics;
         let metrics = self.before.metrics.iter().filter(|it| it.better != Better::Neither);
@@ -36,7 +36,7 @@ pub(super) struct Pairs<'a> {
     pub(super) only_after: Vec<Single<'a>>,
 }
 
-/// What a row is known by: suite, heading and keys.
+/// The identity of a row: suite, heading and keys.
 type Known<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>);
 
 /// The number is for rows that are known by the same: the first of one run is the first of the

@@ -156,7 +156,7 @@ impl Logs {
         let (_, before, after) = self.deal;
         let sum: f64 = order[..before].iter().map(|index| self.samples[*index]).sum();
         let shares = 1.0 / before as f64 + 1.0 / after as f64;
-        // Where the rounds of a side are alike, what is left is rounding.
+        // Where the rounds of a side are alike, the rest is rounding.
         let within = (self.squares - sum.powi(2) * shares).max(self.squares * 1e-9);
         let degrees = (before + after).saturating_sub(2).max(1) as f64;
         let apart = sum.abs() * shares;

@@ -30,7 +30,7 @@ impl Comparison {
         format!("# vellum bench compare\n\n{head}{tables}\n{notes}")
     }
 
-    /// Which runs, and what it comes to.
+    /// The runs, and the outcome.
     fn head(&self) -> Vec<String> {
         let count = |verdict| self.figures().filter(|it| it.verdict == verdict).count();
         let apart = |side| {
@@ -77,7 +77,7 @@ impl Comparison {
         self.conditions.iter().any(|it| MACHINE.contains(&it.what))
     }
 
-    /// What the two runs are called in tables.
+    /// The names of the two runs in tables.
     fn sides(&self) -> [&'static str; 2] {
         if self.is_of_two_machines() { ["first", "second"] } else { ["before", "after"] }
     }

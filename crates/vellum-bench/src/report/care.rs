@@ -8,7 +8,7 @@ const NAMED_MAX: usize = 3;
 /// Warnings that say the same of different things, or with other numbers.
 struct Same<'a> {
     suites: Vec<&'a str>,
-    /// What they are about. Those that differ in numbers alone are together.
+    /// Their subjects. Those that differ in numbers alone are together.
     heads: Vec<Vec<&'a str>>,
     rests: Vec<&'a str>,
 }

@@ -1,5 +1,5 @@
-//! A case: what was measured in one way, in one setting, in one place. All suites share this form;
-//! it is what terminal, JSON, Markdown and HTML show, and what two runs are compared by.
+//! A case: the results of one way, in one setting, in one place. All suites share this form;
+//! terminal, JSON, Markdown and HTML show it, and two runs are compared by it.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::by_name::{self, Named};
 use crate::stats::Spread;
 
-/// What was measured in one way, in one setting, in one place.
+/// The results of one way, in one setting, in one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// The heading of the table that it stands in. The rows of a table have keys and metrics of the
@@ -20,8 +20,8 @@ pub struct Case {
     /// What came out, the most telling first. Empty if the row has no numbers.
     #[serde(serialize_with = "by_name::write", deserialize_with = "by_name::read")]
     pub metrics: Vec<Metric>,
-    /// What the figures say of it by the rule for "faster": the heading of a column, and a word. It
-    /// tells no rows apart.
+    /// The finding by the rule for "faster": the heading of a column, and a word. It tells no rows
+    /// apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "by_name::write", deserialize_with = "finding")]
     pub finding: Option<Key>,
@@ -74,7 +74,7 @@ impl Serialize for Key {
 /// `max` stand beside the samples: people read it too.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Metric {
-    /// What is counted: `write`, `write and sync`, `p99`.
+    /// The name of the metric: `write`, `write and sync`, `p99`.
     #[serde(default)]
     pub name: String,
     /// In what: `GB/s`, `ms`, `us`, `x`.
@@ -100,7 +100,7 @@ pub enum Better {
 /// A figure against another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it shows: `IOPS over time`, `latency percentiles`.
+    /// Its subject: `IOPS over time`, `latency percentiles`.
     #[serde(default, skip_serializing)]
     pub name: String,
     /// The unit of the first number of each point.
@@ -157,13 +157,13 @@ impl Case {
         self.metrics.iter().find(|metric| metric.name == name)
     }
 
-    /// What it is called among the cases of its suite: its way, or all its keys.
+    /// Its name among the cases of its suite: its way, or all its keys.
     pub fn name(&self) -> String {
         let keys = || self.keys.iter().map(|key| key.value.as_str()).collect::<Vec<&str>>();
         self.way().map_or_else(|| keys().join(" "), String::from)
     }
 
-    /// What does it: a way, a case, a logger or a handler.
+    /// The contestant: a way, a case, a logger or a handler.
     pub(crate) fn way(&self) -> Option<&str> {
         ["way", "case", "logger", "handler"].into_iter().find_map(|key| self.value(key))
     }

@@ -36,7 +36,7 @@ impl<'a> Group<'a> {
         self.rows.first().map(|row| heading(row))
     }
 
-    /// The table, the filesystem, and what is the same in all rows.
+    /// The table, the filesystem, and the keys that are the same in all rows.
     pub(crate) fn title(&self) -> String {
         let Some((filesystem, table)) = self.heading() else { return String::new() };
         let columns = self.key_columns();
@@ -66,7 +66,7 @@ impl<'a> Group<'a> {
         if varying.is_empty() { names.last().copied().into_iter().collect() } else { varying }
     }
 
-    /// The metrics of any row, each once. What a commit took is there for each round; older
+    /// The metrics of any row, each once. The time of a commit is there for each round; older
     /// results have the same quantiles of all rounds together too.
     pub(crate) fn figures(&self) -> Vec<Figure<'a>> {
         let mut figures = Vec::new();
@@ -148,7 +148,7 @@ impl Figure<'_> {
     }
 }
 
-/// What the figures of a row say.
+/// The finding of a row.
 pub(crate) fn finding_of(row: &Case) -> &str {
     row.finding.as_ref().map_or("–", |finding| &finding.value)
 }

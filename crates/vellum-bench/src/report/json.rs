@@ -7,7 +7,7 @@ use serde_json::ser::{Formatter, Serializer};
 
 use crate::error::{Error, Result};
 
-/// Of a report, the list of cases, a case and its lists are broken into lines; what is in them is
+/// Of a report, the list of cases, a case and its lists are broken into lines; their contents are
 /// not.
 const LEVELS: usize = 4;
 

@@ -6,7 +6,7 @@ use super::markdown_text::{cell, list};
 
 impl Report {
     /// The report as Markdown: conditions, a table for each filesystem and heading, the reasons of
-    /// what has no numbers, the warnings.
+    /// cases without numbers, the warnings.
     pub fn to_markdown(&self) -> String {
         let groups = Group::all(&self.cases);
         let tables: String = groups.iter().map(|group| group.sheet(true).to_markdown()).collect();

@@ -1,4 +1,4 @@
-//! What the Markdown of a report shows.
+//! The Markdown of a report.
 
 use std::path::Path;
 

@@ -44,13 +44,13 @@ pub struct Report {
     pub format: u32,
     /// The name of the suite.
     pub suite: String,
-    /// What the numbers were taken under.
+    /// The conditions of the measurement.
     pub conditions: Conditions,
     /// How many rounds were counted, after one that was not.
     pub rounds: u32,
     /// Why the numbers should be taken with care; empty if nothing was noticed.
     pub warnings: Vec<String>,
-    /// What was measured.
+    /// The results.
     #[serde(rename = "rows", alias = "cases")]
     #[serde(serialize_with = "rows::write", deserialize_with = "rows::read")]
     pub cases: Vec<Case>,
@@ -72,7 +72,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// What is wrong with `text`: it is not JSON, not a report, or one in another form.
+    /// The error is the fault of `text`: it is not JSON, not a report, or one in another form.
     pub fn from_json(text: &str) -> Result<Vec<Report>> {
         let value: Value = serde_json::from_str(text)
             .map_err(|error| Error::failed(format!("it is not JSON: {error}")))?;

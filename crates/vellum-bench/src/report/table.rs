@@ -21,7 +21,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// What stands above a column.
+/// The text above a column.
 pub(crate) struct Heading {
     name: String,
     unit: String,
@@ -47,12 +47,12 @@ pub(crate) struct Sheet {
     pub(crate) rows: Vec<Vec<String>>,
     /// So many columns tell the rows apart: they come first.
     pub(crate) keys: usize,
-    /// So many columns stand at the end of what is seen first.
+    /// The number of columns at the end of the part that is seen first.
     pub(crate) ends: usize,
 }
 
 impl Sheet {
-    /// For a terminal. What does not fit beside the rest stands in further blocks, with the keys
+    /// For a terminal. Columns that do not fit beside the rest are in further blocks, with the keys
     /// again.
     pub(crate) fn to_text(&self) -> String {
         let blocks = self.blocks();

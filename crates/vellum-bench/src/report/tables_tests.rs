@@ -1,4 +1,4 @@
-//! What is shown of rows, and that it fits.
+//! The shown columns of rows, and that they fit.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Which charts a table gets: bars always, lines where a key grows, and what the rows brought.
+//! Which charts a table gets: bars always, lines where a key grows, and the charts of the rows
+//! themselves.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +127,7 @@ impl<'a> Layout<'a> {
         Layout { line_keys, chart_keys, looks }
     }
 
-    /// The rows of each chart, with what they have in common.
+    /// The rows of each chart, with their common keys.
     fn charts(&self, group: &Group<'a>) -> Vec<(String, Vec<&'a Case>)> {
         let mut charts: Vec<(String, Vec<&Case>)> = Vec::new();
         for row in &group.rows {

@@ -1,16 +1,16 @@
-//! Where, when and on what was measured.
+//! The place, the time and the machine of the measurements.
 //!
-//! A page of several reports tells what they have in common once.
+//! A page of several reports has their common facts once.
 
 use super::super::Report;
 use super::number::number;
 use crate::conditions::{Conditions, Device};
 
-/// A name, and what is so called: once for all reports, or for each that says something else.
+/// A name and its values: one for all reports, or one for each that has another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) name: &'static str,
-    /// The suites that it holds for, none if for all, and what is so.
+    /// The suites that it holds for, none if for all, and the value.
     pub(super) values: Vec<(String, String)>,
 }
 

@@ -16,8 +16,8 @@ fn keys(suite: &str) -> &'static [&'static str] {
     }
 }
 
-/// The rows of the least and of the greatest load, each with what that load is; all, if they do not
-/// differ in it.
+/// The rows of the least and of the greatest load, each with its load; all, if they do not differ
+/// in it.
 pub(super) fn rivals<'a>(suite: &str, group: &Group<'a>) -> Vec<(String, Group<'a>)> {
     let load = |row: &Case| row_name(row, keys(suite));
     let ends = [group.rows.first(), group.rows.last()].into_iter().flatten();

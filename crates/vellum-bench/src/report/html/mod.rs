@@ -1,4 +1,4 @@
-//! A page of one or several reports: what was measured, what follows, charts, tables, the data.
+//! A page of one or several reports: the measurements, the findings, charts, tables, the data.
 //!
 //! It is one file and fetches nothing. Charts are drawn here and are there without a program; the
 //! little script sorts tables, switches between light and dark, and shows figures under the
@@ -21,7 +21,7 @@ pub fn html(documents: &[Report]) -> String {
     shown(&page::page(documents, None).into_string())
 }
 
-/// What the reports say, for a terminal: the best way of each suite, and how sure that is.
+/// The findings of the reports, for a terminal: the best way of each suite, and how sure that is.
 pub fn findings_text(documents: &[Report]) -> String {
     summary::text(documents)
 }

@@ -1,4 +1,4 @@
-//! What a row is called: the keys that tell it from its neighbours, in words.
+//! The name of a row: the keys that tell it from its neighbours, in words.
 
 use super::super::Case;
 

@@ -6,7 +6,7 @@ use crate::stats::Spread;
 /// A blank that is narrow and never broken, between groups of digits.
 const GROUP: char = '\u{202f}';
 
-/// A number with about three digits that count; `–` for what is none.
+/// A number with about three digits that count; `–` for a value that is no number.
 pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {

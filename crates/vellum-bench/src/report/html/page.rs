@@ -1,4 +1,4 @@
-//! The page: what was run and where, what follows from it, then every table with its charts.
+//! The page: the runs and their places, the findings, then every table with its charts.
 
 use std::cell::Cell;
 
@@ -94,7 +94,7 @@ fn navigation(sections: &[Section<'_>], has_warnings: bool) -> Markup {
     }
 }
 
-/// Where, when and on what was measured.
+/// The place, the time and the machine of the measurements.
 fn conditions(documents: &[Report]) -> Markup {
     html! {
         section #conditions {
@@ -135,7 +135,7 @@ fn conclusions(documents: &[Report], recommendation: Option<&str>) -> Markup {
     }
 }
 
-/// What is to be known before a figure is believed.
+/// Facts to know before a figure is believed.
 fn warnings(documents: &[Report]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for document in documents {

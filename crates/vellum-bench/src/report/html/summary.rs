@@ -1,5 +1,5 @@
-//! What the figures say, found by rule: the best row of each table, how far ahead it is, and
-//! whether that is more than noise.
+//! The findings, by rule: the best row of each table, how far ahead it is, and whether that is more
+//! than noise.
 
 use maud::{Markup, html};
 
@@ -21,7 +21,7 @@ const MOST_NAMED: usize = 2;
 /// A file that has fewer of its blocks was not made as the others were.
 const ALLOCATED_PERCENT_MIN: f64 = 50.0;
 
-/// What is to be said about one table.
+/// The finding of one table.
 #[derive(Clone, Debug, PartialEq)]
 struct Finding {
     suite: String,
@@ -278,7 +278,7 @@ fn alike(names: &[String]) -> Option<String> {
     }
 }
 
-/// The row's own ratio, if it has one: that to what the suite compares with.
+/// The row's own ratio, if it has one: that to the suite's baseline.
 fn baseline(row: &Case) -> Option<String> {
     let ratio = row.metrics.iter().find(|metric| metric.unit == "x")?;
     Some(format!("{}: {} ×", ratio.name, number(ratio.spread()?.median)))

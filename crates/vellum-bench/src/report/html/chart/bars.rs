@@ -20,7 +20,7 @@ const FOOT: f64 = 20.0;
 /// Left and right of the bars, so that half of a tick's text has room.
 const EDGE: f64 = 12.0;
 
-/// What is known of a row.
+/// A row as a bar.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Bar {
     pub(in super::super) name: String,
@@ -30,7 +30,7 @@ pub(in super::super) struct Bar {
     pub(in super::super) outcome: Result<Spread, String>,
 }
 
-/// What a chart of bars is made from.
+/// The data of a chart of bars.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Bars {
     pub(in super::super) title: String,

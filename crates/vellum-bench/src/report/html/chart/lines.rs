@@ -16,10 +16,11 @@ const FOOT: f64 = 38.0;
 const RIGHT: f64 = 16.0;
 /// A line with more points than this has marks at some of them only, and a tip for those.
 const MARKED: usize = 24;
-/// Of so many points, what lies between is drawn by its least and its greatest.
+/// Beyond this number of points, those between two drawn ones are shown by their least and their
+/// greatest.
 const DRAWN: usize = 320;
 
-/// One point of a line, with what it stands for in words.
+/// One point of a line, with its meaning in words.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Point {
     pub(in super::super) x: f64,
@@ -37,7 +38,7 @@ pub(in super::super) struct Line {
     pub(in super::super) points: Vec<Point>,
 }
 
-/// What the lines go over.
+/// The horizontal axis of the lines.
 #[derive(Clone, Debug)]
 pub(in super::super) enum XAxis {
     /// The values that a key has, with its words.
@@ -47,7 +48,7 @@ pub(in super::super) enum XAxis {
     Plain,
 }
 
-/// What a chart of lines is made from.
+/// The data of a chart of lines.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Lines {
     pub(in super::super) title: String,

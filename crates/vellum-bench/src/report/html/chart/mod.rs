@@ -19,14 +19,14 @@ pub(super) use marks::LOOKS;
 /// How wide every chart is, in its own units.
 const WIDTH: f64 = 420.0;
 
-/// A chart with what is said about it.
+/// A chart with its texts.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
-    /// What is shown.
+    /// The subject of the chart.
     pub(super) title: String,
-    /// In what unit, which way is good, and what is special.
+    /// The unit, the good direction, and special facts.
     pub(super) note: String,
-    /// The same in a sentence, for who can't see it.
+    /// The same in a sentence, for readers that can't see it.
     description: String,
     height: f64,
     drawing: Markup,
