@@ -9,7 +9,7 @@ named! {
     pub enum Cause, "is not a cause" {
         /// A write or a flush failed.
         WriteErrors = "write-errors",
-        /// What was written is not there when it is read.
+        /// Written bytes are not there when they are read.
         LostWrites = "lost-writes",
         /// There is no room.
         NoSpace = "no-space",

@@ -1,4 +1,4 @@
-//! The one error of this crate: a sentence that says what was tried and what came of it.
+//! The one error of this crate: a sentence with the attempt and its outcome.
 
 use std::fmt;
 use std::io;
@@ -78,7 +78,7 @@ impl Error {
         Error::new(kind, format!("{what}: {error}"))
     }
 
-    /// The same failure, with what it was met in before it.
+    /// The same failure, with its context before it.
     pub(crate) fn within(&self, what: &str) -> Error {
         Error::new(self.kind(), format!("{what}: {self}"))
     }

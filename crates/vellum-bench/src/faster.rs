@@ -7,8 +7,8 @@
 //! median score, so it can't go in a circle: there is always somebody whom nobody beats.
 //!
 //! One in twenty such comparisons between equals would come out by chance if it were for the level
-//! alone, and there are several of them; the margin is what makes a false alarm rare, and harmless,
-//! for who is mistaken for the faster one is as fast.
+//! alone, and there are several of them; the margin makes a false alarm rare, and harmless, because
+//! a way that is mistaken for the faster one is as fast.
 //!
 //! Two runs share no rounds. [`crate::Comparison`] compares them by another test, at the same level
 //! for all figures together, and without the margin.
@@ -64,7 +64,7 @@ pub(crate) fn beats(ours: &[f64], theirs: &[f64]) -> bool {
     Evidence::of(ours, theirs).is_some_and(|evidence| evidence.is_sure)
 }
 
-/// What the rule says of a way against another, in words; `None` without rounds of both.
+/// The verdict of the rule on a way against another, in words; `None` without rounds of both.
 pub(crate) fn verdict(ours: &[f64], theirs: &[f64]) -> Option<&'static str> {
     let sides =
         [(ours, theirs, "faster", "likely faster"), (theirs, ours, "slower", "likely slower")];

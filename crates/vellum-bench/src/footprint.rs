@@ -1,5 +1,5 @@
-//! What a log leaves on the disk: its files, in how many pieces they lie, and how fast they are
-//! read when nothing of them is in memory.
+//! The footprint of a log on the disk: its files, the number of their extents, and the speed of
+//! reading them when nothing of them is in memory.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,6 +1,6 @@
-//! Ending runs early, with what was measured until then.
+//! Ending runs early, with the results until then.
 //!
-//! Nothing is done in a signal handler. Whoever takes signals hands in a descriptor that is
+//! Nothing is done in a signal handler. The code that takes signals hands in a descriptor that is
 //! readable from then on, and each wait for measured processes ends with it. Those processes have
 //! inherited the handlers of this one, so they are killed by it, and not by the keyboard.
 
@@ -16,8 +16,9 @@ use crate::error::{Context, Error, Result};
 /// For all runs of this process, because signals are for all of it.
 static ASKED: OnceLock<OwnedFd> = OnceLock::new();
 
-/// Has all runs of this process end early once `asked` is readable: its processes are killed, what
-/// was begun is not counted, and the report has the rounds before that. The first call counts.
+/// Has all runs of this process end early once `asked` is readable: its processes are killed, the
+/// unfinished round is not counted, and the report has the rounds before that. The first call
+/// counts.
 pub fn end_runs_when_readable(asked: OwnedFd) {
     let _ = ASKED.set(asked);
 }

@@ -4,8 +4,8 @@
 //! byte behind it was read back and found whole. Nothing here touches a terminal: a caller hands in
 //! a [`Progress`] and gets a [`Report`] that it may print as a table or as JSON.
 //!
-//! What is measured is a [`Suite`]: `bench all`, the reports and the command know the suites only
-//! through it. Its result, whatever was measured, is a list of [`Case`]s.
+//! Each measurement is a [`Suite`]: `bench all`, the reports and the command know the suites only
+//! through it. Its result is always a list of [`Case`]s.
 //!
 //! The house, from the ground up; a module uses only what stands above it in this list:
 //!

@@ -110,7 +110,7 @@ pub(crate) struct Places<'a> {
     /// A new directory, where the places are made.
     pub(crate) home: &'a Path,
     pub(crate) scope: &'a Scope,
-    /// What has to have room in each.
+    /// The bytes that each has to have room for.
     pub(crate) bytes: u64,
 }
 

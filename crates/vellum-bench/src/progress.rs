@@ -1,4 +1,4 @@
-//! What a run tells its caller while it goes on.
+//! The events of a run that its caller gets.
 
 /// Something that happened in a run. Sent between measurements, never while the clock runs.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub enum Event<'a> {
     },
     /// One measurement is about to be made.
     Measuring {
-        /// What it is.
+        /// The name of the step.
         what: &'a str,
     },
     /// The step that was begun last was as long as so many more.
@@ -30,10 +30,10 @@ pub enum Event<'a> {
     Finished,
 }
 
-/// Whoever wants to know how a run goes on.
+/// A receiver of the events of a run.
 ///
 /// A caller should not have a thread of its own draw while a measurement runs: it would take part
-/// of a core from what is measured, and processes are forked from this one.
+/// of a core from the measured work, and processes are forked from this one.
 pub trait Progress {
     /// Hears of `event`.
     fn event(&mut self, event: &Event<'_>);

@@ -1,4 +1,4 @@
-//! What is appended: records that show when they are lost, torn, doubled or out of order.
+//! The appended records, which show when they are lost, torn, doubled or out of order.
 //!
 //! ```text
 //! 16 bytes and more      PPPP SSSSSSSSSSS bbbb…bbbb \n
@@ -101,7 +101,7 @@ impl Records {
         self.low_digits = u64::from_be_bytes(low_digits);
     }
 
-    /// The next record. Not an `Iterator`: what it hands out is overwritten some turns later.
+    /// The next record. Not an `Iterator`: the record is overwritten some turns later.
     #[inline]
     pub(crate) fn next_record(&mut self) -> &[u8] {
         let start = self.turn * self.bytes;

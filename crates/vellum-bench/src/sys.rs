@@ -92,8 +92,8 @@ pub(crate) fn extents(file: &File) -> io::Result<u64> {
     checked(result).map(|_| u64::from(map.mapped_extents))
 }
 
-/// Gives this thread, and the processes that it forks, mounts of their own: what they mount from
-/// now on nobody else sees, and it goes when the last of them has ended.
+/// Gives this thread, and the processes that it forks, mounts of their own: their mounts from now
+/// on are invisible to all others, and vanish when the last of them has ended.
 pub(crate) fn unshare_mounts() -> rustix::io::Result<()> {
     // SAFETY: only the table of file descriptors would be dangerous to leave. This leaves the
     // table of mounts and, with it, shares the working directory with no other thread any more.
@@ -124,15 +124,15 @@ pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
 }
 
 /// Makes `listener` descriptor 3, the first that a service manager hands over, and has it stay open
-/// in the program that this process becomes. For a child that is about to become one: what had that
-/// number before is closed.
+/// in the program that this process becomes. For a child that is about to become one: the file with
+/// that number before is closed.
 pub(crate) fn hand_over_listener(listener: &impl AsRawFd) -> io::Result<()> {
     const FIRST: RawFd = 3;
     if listener.as_raw_fd() == FIRST {
         // SAFETY: the call takes numbers only, and the descriptor is open.
         return checked(unsafe { libc::fcntl(FIRST, libc::F_SETFD, 0) }).map(drop);
     }
-    // SAFETY: the call takes numbers only. Whoever owned the number uses it no more in this child.
+    // SAFETY: the call takes numbers only. The owner of the number uses it no more in this child.
     checked(unsafe { libc::dup2(listener.as_raw_fd(), FIRST) }).map(drop)
 }
 

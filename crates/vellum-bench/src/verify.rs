@@ -1,8 +1,8 @@
 //! Is all of it there? Each record exactly once, whole, and in order within its process.
 //!
-//! The ledger is fed with the records as they stand in the log. A record that is the next one of
-//! its process is compared whole with what was appended, which is all there is to do in a good
-//! log; only when something is wrong does the ledger find out what.
+//! The ledger is fed with the records as they are in the log. A record that is the next one of its
+//! process is compared whole with the appended one, which is all there is to do in a good log; only
+//! when something is wrong does the ledger find the fault.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 use crate::record::{self, Records};
 use crate::setting::Setting;
 
-/// What has been found so far.
+/// The records that were found so far.
 pub(crate) struct Ledger {
     setting: Setting,
     accounts: Vec<Account>,
     found: Found,
 }
 
-/// What has been seen of one process.
+/// The records of one process so far.
 struct Account {
     expected: Records,
     /// The sequence that should come next.
@@ -77,7 +77,7 @@ impl Ledger {
         }
     }
 
-    /// All records have been entered: the verdict, with the count of records or what is wrong.
+    /// All records have been entered: the verdict, with the count of records or the fault.
     pub(crate) fn close(self) -> Result<u64> {
         self.close_but(0)
     }
@@ -296,7 +296,7 @@ impl Splitter {
         whole.for_each(visit);
     }
 
-    /// The stream is over. What is left of it is a torn record, handed out as it is.
+    /// The stream is over. The rest of it is a torn record, handed out as it is.
     pub(crate) fn finish(self, visit: &mut dyn FnMut(&[u8])) {
         if !self.partial.is_empty() {
             visit(&self.partial);

@@ -164,7 +164,7 @@ fn what_is_left_of_a_stream_is_a_torn_record() {
     assert!(fault.contains("1 lost, 1 torn"), "{fault}");
 }
 
-/// What is said of a log of `records` without its first `missing`, if so many were told to be
+/// The verdict on a log of `records` without its first `missing`, if so many were reported as
 /// dropped.
 fn closed_but(missing: usize, dropped: u64) -> Result<u64> {
     let setting = Setting::new(1, 10, 128);

@@ -1,6 +1,6 @@
 //! The conditions of a measurement: what else one must know to make sense of a number.
 //!
-//! Everything is read from `/proc` and `/sys`. What can't be found out is `null` or empty, never a
+//! Everything is read from `/proc` and `/sys`. An unknown condition is `null` or empty, never a
 //! reason not to measure.
 
 use std::fs;
@@ -13,7 +13,7 @@ use crate::error::{Context, Result};
 
 pub(crate) mod mount;
 
-/// Where, when and on what a measurement was made.
+/// The place, the time and the machine of a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Conditions {
     /// When the run began: UTC, RFC 3339.
@@ -62,7 +62,7 @@ pub struct Machine {
 pub struct Filesystem {
     /// Its type, such as `ext4`.
     pub kind: String,
-    /// What is mounted, such as `/dev/vda`.
+    /// The mounted device, such as `/dev/vda`.
     pub source: String,
     /// Where it is mounted.
     pub mount_point: PathBuf,
@@ -81,7 +81,7 @@ pub(crate) fn keeps_old_blocks(kind: &str) -> bool {
 pub struct Device {
     /// Its name, such as `vda`; that of the whole disk if a partition is mounted.
     pub name: String,
-    /// What it says that it is.
+    /// Its own model name.
     pub model: Option<String>,
     /// Has it got turning discs?
     pub rotational: Option<bool>,
@@ -96,7 +96,7 @@ pub struct Device {
 /// The settings under `/proc/sys/vm` that say when dirty pages are written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Writeback {
-    /// From this share of memory on, who dirties a page waits for write-back.
+    /// From this share of memory on, a process that dirties a page waits for write-back.
     pub dirty_ratio: Option<u64>,
     /// The same in bytes; 0 if the ratio holds.
     pub dirty_bytes: Option<u64>,

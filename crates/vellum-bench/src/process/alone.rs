@@ -56,7 +56,7 @@ pub(crate) fn figures(
     Ok(words.iter().map(|word| f64::from_bits(word.load(Ordering::Relaxed))).collect())
 }
 
-/// The signals that end a process by what it did; others by their number.
+/// The signals that end a process because of its own act; others by their number.
 fn signal_name(signal: i32) -> String {
     let name = match signal {
         libc::SIGABRT => "SIGABRT",

@@ -37,7 +37,8 @@ impl Child {
         self.pid
     }
 
-    /// Whoever reaped it in another way says so, for its number may be somebody else's by now.
+    /// Called by code that reaped it in another way, because its number may belong to another
+    /// process by now.
     pub(crate) fn set_reaped(&mut self) {
         self.reaped = true;
     }
@@ -66,12 +67,12 @@ impl Drop for Child {
     }
 }
 
-/// Forks. The child runs `work` and exits with what it returns, at once: no destructor of the
+/// Forks. The child runs `work` and exits with the result of `work`, at once: no destructor of the
 /// parent's values, no exit handler and no buffered output of the parent's runs twice.
 pub(crate) fn fork_child(work: impl FnOnce() -> i32) -> std::io::Result<Child> {
     let parent = getpid();
-    // SAFETY: the child continues with a copy of this thread only. What it does is within what
-    // the head of this module allows, and it never returns from here.
+    // SAFETY: the child continues with a copy of this thread only. It makes only calls that the
+    // head of this module allows, and never returns from here.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error()),
         0 => {

@@ -41,7 +41,7 @@ pub(crate) use alone::figures;
 use child::page_faults;
 pub(crate) use child::{Child, fork_child};
 
-/// What a race came to.
+/// The result of a race.
 #[derive(Debug)]
 pub(crate) struct Race {
     /// From the opening of the gate until the last one had finished.
@@ -159,7 +159,7 @@ impl Runner<'_> {
     }
 }
 
-/// What a child knew when the clock started.
+/// The state of a child when the clock started.
 #[derive(Clone, Copy)]
 pub(crate) struct Standing {
     faults_before: u64,

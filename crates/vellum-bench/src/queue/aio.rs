@@ -1,7 +1,8 @@
 //! Linux AIO, with many requests in flight.
 //!
 //! There is no asynchronous `fallocate`: zeroing is a call of its own, for which this thread waits
-//! (QEMU has a thread of a pool wait for it). What was handed in before is submitted first.
+//! (QEMU has a thread of a pool wait for it). Writes that were handed in before are submitted
+//! first.
 //!
 //! # Safety
 //!

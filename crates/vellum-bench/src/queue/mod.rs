@@ -1,9 +1,9 @@
 //! Many direct writes in flight at once, with Linux AIO, io_uring, a pool of threads, or through a
 //! server of network block devices.
 //!
-//! A queue owns its file and a buffer for each of its *slots*. A writer fills the buffer of a
-//! free slot and hands the slot in; it comes back when its write has been done. What was handed in
-//! reaches the kernel with the next [`WriteQueue::wait`] at the latest.
+//! A queue owns its file and a buffer for each of its *slots*. A writer fills the buffer of a free
+//! slot and hands the slot in; it comes back when its write has been done. Slots that were handed
+//! in reach the kernel with the next [`WriteQueue::wait`] at the latest.
 
 use std::fs::{File, OpenOptions};
 use std::ops::Range;

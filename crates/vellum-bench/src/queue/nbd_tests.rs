@@ -7,7 +7,7 @@ use super::*;
 const BLOCK: usize = 4096;
 const EXPORT_BYTES: u64 = 1 << 20;
 
-/// What is to be replied to a request.
+/// The reply to a request.
 type Reply = fn(&[u8; REQUEST_BYTES]) -> Vec<u8>;
 
 /// A connection whose other end greets, and replies in this way until it is closed; it returns what

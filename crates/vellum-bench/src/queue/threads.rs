@@ -121,7 +121,7 @@ impl WriteQueue for ThreadQueue {
 }
 
 impl Drop for ThreadQueue {
-    /// Waits for what is on its way.
+    /// Waits for the writes on their way.
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {

@@ -34,7 +34,7 @@ pub(crate) struct UringQueue {
     due: usize,
 }
 
-/// What a completion is of, in the number that it carries.
+/// The request of a completion, in the number that it carries.
 #[derive(Clone, Copy)]
 enum Token {
     Zero,

@@ -2,14 +2,14 @@
 //!
 //! The kernel takes a loop device back when its last user goes, but an array is a user that goes
 //! only when it is told to. So a file in the directory of the run names the array before it is
-//! made, outside of the private mounts, and whoever removes that directory reads it
+//! made, outside of the private mounts, and the process that removes that directory reads it
 //! ([`stop_all`]): an array that is still mounted somewhere refuses to stop, and is asked again.
 //!
 //! The array is built without superblocks, so nothing on this system recognises its devices and
 //! assembles them again.
 //!
-//! **Not tried:** the kernel that this was written on has no md. What is tried is that a kernel
-//! without it is told from one with it, and that `mdadm` gets the command lines that are meant.
+//! **Not tried:** the kernel that this was written on has no md. The tests check that a kernel
+//! without it is told from one with it, and that `mdadm` gets the right command lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // What does not stop now, the note is for.
+        // The note is for an array that does not stop now.
         let _ = stop(&self.device, &self.note);
     }
 }
@@ -68,7 +68,7 @@ fn building(device: &Path, devices: &[PathBuf]) -> ([String; 4], Vec<PathBuf>) {
     (options, [&[device.to_path_buf()][..], devices].concat())
 }
 
-/// What it is told that stops one.
+/// The arguments that stop one.
 fn stopping(device: &Path) -> ([&'static str; 2], [PathBuf; 1]) {
     (["--quiet", "--stop"], [device.to_path_buf()])
 }
@@ -119,8 +119,8 @@ fn stop(device: &Path, note: &Path) -> bool {
     is_gone
 }
 
-/// Whoever may write to the directory of a run must not have us stop another array than one that
-/// we would have made.
+/// A user that may write to the directory of a run must not make this program stop another array
+/// than one that we would have made.
 fn is_ours(device: &str) -> bool {
     let number = device.strip_prefix("/dev/md").and_then(|number| number.parse().ok());
     number.is_some_and(|number| NUMBERS.contains(&number))

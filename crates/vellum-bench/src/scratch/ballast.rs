@@ -1,5 +1,5 @@
-//! A filesystem that is nearly full, as one is that was in use for long: what is free of it lies in
-//! many pieces.
+//! A filesystem that is nearly full, as one is that was in use for long: its free space is in many
+//! pieces.
 //!
 //! Files of different lengths take all of its space. Then some of them go, here and there. They are
 //! allocated and not written, so they take no memory of the image.

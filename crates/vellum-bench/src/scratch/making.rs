@@ -7,8 +7,8 @@ use std::str::FromStr;
 use super::ScratchKind;
 use crate::error::{Error, Result};
 
-/// A filesystem that is filled is larger than what it is to hold. Its image is sparse, but the
-/// tables of the filesystem are written: so large a share of it has room beside.
+/// A filesystem that is filled is larger than its content. Its image is sparse, but the tables of
+/// the filesystem are written: so large a share of it has room beside.
 const TABLES_SHARE: u64 = 32;
 const PERCENT_MAX: u8 = 99;
 
@@ -81,7 +81,7 @@ impl Making {
         bytes / (100 - u64::from(percent)) * 100
     }
 
-    /// What a room needs beside the `bytes` of such a filesystem.
+    /// The bytes that a room needs beside the `bytes` of such a filesystem.
     pub(super) fn tables_bytes(&self, bytes: u64) -> u64 {
         match self.fill_percent {
             Some(_) => self.bytes_in_all(bytes) / TABLES_SHARE,
@@ -89,7 +89,7 @@ impl Making {
         }
     }
 
-    /// What was asked for, for the conditions of a run.
+    /// The wanted filesystem, for the conditions of a run.
     pub(crate) fn lines(&self) -> Vec<String> {
         let fill = self.fill_percent.map(|percent| {
             format!("filesystems filled to {percent} % before the run, with free space in pieces")

@@ -55,7 +55,7 @@ struct Maker {
     options: &'static [&'static str],
     /// The same for one that is filled: nothing is kept for root, or it would never be full.
     filled_options: &'static [&'static str],
-    /// What the program is in.
+    /// The package of the program.
     package: &'static str,
     mount_options: &'static str,
     /// How many loop devices it lies on.
@@ -70,7 +70,7 @@ impl ScratchKind {
     ///
     /// # Errors
     ///
-    /// What is missing, in a line.
+    /// Checks the programs and rights; the error names the missing ones in a line.
     pub fn check(kinds: &[ScratchKind]) -> Result<()> {
         if kinds.is_empty() {
             return Ok(());
@@ -159,7 +159,7 @@ fn find(program: &str) -> Option<PathBuf> {
     dirs.map(|dir| dir.join(program)).find(|path| path.is_file())
 }
 
-/// Runs a program to its end; an error says what it complained of.
+/// Runs a program to its end; an error has its standard error.
 fn run(program: &str, options: &[&str], paths: &[PathBuf]) -> Result<()> {
     let path = find(program).unwrap_or_else(|| PathBuf::from(program));
     let output = Command::new(path)

@@ -25,7 +25,7 @@ use crate::sys;
 /// less than 300 MiB xfs refuses.
 const OVERHEAD_SHARE: u64 = 4;
 const OVERHEAD_BYTES_MIN: u64 = 384 << 20;
-/// What the images leave of a room: for the directories and the tmpfs itself.
+/// The space beside the images of a room: for the directories and the tmpfs itself.
 const ROOM_BYTES: u64 = 16 << 20;
 
 /// The kernel does not tell when it takes a device back, so that is asked every now and then.
@@ -63,7 +63,7 @@ impl Room {
         Ok(Room { dir, _home: own })
     }
 
-    /// What a room needs for a filesystem that holds `bytes`.
+    /// The bytes that a room needs for a filesystem that holds `bytes`.
     pub(crate) fn bytes_for(bytes: u64, making: &Making) -> u64 {
         let bytes = bytes + (bytes / OVERHEAD_SHARE).max(OVERHEAD_BYTES_MIN);
         bytes + making.tables_bytes(bytes)
@@ -76,9 +76,10 @@ impl Room {
         bytes: u64,
         making: &Making,
     ) -> Result<Scratch> {
-        // A filesystem is mounted beside the room and not in it. Whoever removes the directory from
-        // outside, while a process still dies, detaches its mounts: one in the room would then hang
-        // on the room, whose images its device holds, and none of the three would ever go.
+        // A filesystem is mounted beside the room and not in it. A process that removes the
+        // directory from outside, while another still dies, detaches its mounts: one in the room
+        // would then hang on the room, whose images its device holds, and none of the three would
+        // ever go.
         let dir = match kind.maker() {
             Some(_) => self.dir.with_file_name(kind.as_str()),
             None => self.dir.join(kind.as_str()),
@@ -106,7 +107,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // What is left unmounted goes with the process.
+        // A mount that is left ends with the process.
         let _ = unmount(&self.dir, UnmountFlags::DETACH);
     }
 }
@@ -118,7 +119,7 @@ pub(crate) struct Scratch {
     array: Option<Array>,
     /// None for a directory of the room itself.
     images: Vec<PathBuf>,
-    /// What they were attached to.
+    /// The devices that they were attached to.
     devices: Vec<PathBuf>,
 }
 
@@ -161,7 +162,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// The image of one of so many devices. What is never written of one has no memory.
+    /// The image of one of so many devices. Blocks that are never written take no memory.
     fn image(&self, path: &Path, devices: u64) -> Result<File> {
         let bytes = self.making.bytes_in_all(self.bytes) / devices;
         let file = File::options().read(true).write(true).create_new(true).open(path);

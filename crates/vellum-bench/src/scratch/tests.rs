@@ -1,4 +1,4 @@
-//! What is made for a run is there, and goes.
+//! Everything that is made for a run is there, and is removed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -68,8 +68,8 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
 
-/// The keeper of a run may be faster than the end of its last process: what it removes then are
-/// directories that others have mounted something on.
+/// The keeper of a run may be faster than the end of its last process: it then removes directories
+/// that others have mounted something on.
 #[test]
 fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
     let home = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
     }
 }
 
-/// What is free of it, in percent, as `df` tells it.
+/// Its free space, in percent, as `df` tells it.
 fn free_percent(dir: &Path) -> u64 {
     let stat = rustix::fs::statvfs(dir).unwrap();
     stat.f_bavail * 100 / stat.f_blocks

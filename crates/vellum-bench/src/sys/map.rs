@@ -3,8 +3,8 @@
 //! # Safety
 //!
 //! A room for unsafe code. The mapping is reached through raw copies only, never by a reference.
-//! What is stored, and where, is checked against its length. Parts are disjoint and borrow the
-//! map, so no two threads store to the same place through one of them, and it outlives them.
+//! Each store is checked against its length. Parts are disjoint and borrow the map, so no two
+//! threads store to the same place through one of them, and it outlives them.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -18,13 +18,13 @@ use vellum_sys::advice;
 
 use super::checked;
 
-/// A file mapped shared: what is stored in it is in the file.
+/// A file mapped shared: each store is in the file.
 pub(crate) struct FileMap {
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the mapping belongs to no thread, and who stores into it has it exclusively.
+// SAFETY: the mapping belongs to no thread, and a thread that stores into it has it exclusively.
 unsafe impl Send for FileMap {}
 
 impl FileMap {
@@ -39,7 +39,7 @@ impl FileMap {
         FileMap::map(file, offset, len, libc::MAP_SHARED)
     }
 
-    /// What must never pass for writing a file: what is stored stays in this process.
+    /// Must never pass for writing a file: the stores stay in this process.
     #[cfg(test)]
     pub(crate) fn private(file: &File, len: usize) -> io::Result<FileMap> {
         FileMap::map(file, 0, len, libc::MAP_PRIVATE)

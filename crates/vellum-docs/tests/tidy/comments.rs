@@ -9,7 +9,7 @@ use crate::files::{Source, named};
 const CLAUSES: [(&str, usize); 15] = [
     ("vellum", 10),
     ("vellum-advice", 7),
-    ("vellum-bench", 6),
+    ("vellum-bench", 5),
     ("vellum-capi", 1),
     ("vellum-cli", 1),
     ("vellum-docs", 13),
