@@ -1,15 +1,15 @@
-//! How groups of records become durable, whoever writes them.
+//! How groups of records become durable, in any process.
 //!
-//! **Begin**: who finds a free *lane* takes everything that is published and in no group
-//! yet, as the next group, and writes it. **Finish**: a group that is written raises `durable` when
-//! all before it are written too, and wakes those who wait for it. Several groups may be on their
-//! way at the same time; no two of them cover the same block.
+//! **Begin**: a committer that finds a free *lane* takes everything that is published and in no
+//! group yet, as the next group, and writes it. **Finish**: a group that is written raises
+//! `durable` when all before it are written too, and wakes the threads that wait for it. Several
+//! groups may be on their way at the same time; no two of them cover the same block.
 //!
-//! **Waiting**: each group has a word that its waiters sleep on, so that a finished group wakes
-//! those it carried with one call, and one of those whose records are next, who begin the next
-//! group. Words only count up, by two: their lowest bit says that somebody may sleep on them, so
-//! that a thread alone wakes nobody. A prototype that woke everybody through one word put two
-//! records into a group instead of eight, and was three times slower.
+//! **Waiting**: each group has a word that its waiters sleep on, so that one call wakes all threads
+//! of a finished group. Another call wakes one thread of the next group, which leads it. Words only
+//! count up, by two: their lowest bit says that a thread may sleep on them, so that a thread alone
+//! makes no call. A prototype that woke all threads through one word put two records into a group
+//! instead of eight, and was three times slower.
 //!
 //! **If the process dies here**: a lane names its owner. A process that waits in vain finds the
 //! owner dead, takes the lane over and writes the same bytes once more: they have begun, so they do
@@ -31,7 +31,7 @@ const CROWDED_BATCHES: u64 = 64;
 
 /// In the word of a group: somebody may sleep on it.
 const SLEEPER: u32 = 1;
-/// What the word of a group is counted up by.
+/// The step of a group's word.
 const COUNT: u32 = 2;
 
 /// A stretch of the log on its way to the device.
@@ -65,7 +65,7 @@ pub(crate) enum Step<'a> {
     Wait(&'a AtomicU32, u32),
 }
 
-/// What the first failed write or sync was.
+/// The first failed write or sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) errno: i32,
@@ -102,7 +102,7 @@ pub(crate) fn is_poisoned(words: &CommitWords) -> bool {
     words.poison.errno.load(Ordering::Acquire) != 0
 }
 
-/// What the kernel answers with lies below; `EIO` stands for what does not.
+/// Error numbers of the kernel are below this; `EIO` stands for any other.
 const ERRNO_MAX: u64 = 4095;
 const EIO: u64 = 5;
 
@@ -128,8 +128,8 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
 pub(crate) fn next_step(words: &CommitWords, end: Lsn, block: u64, lanes: usize) -> Step<'_> {
     let mut word = word(words, words.ends.next_group.load(Ordering::Acquire));
     loop {
-        // Everything else after the word: who finishes changes it first and counts up then, so
-        // that either it is seen here, or the sleep ends at once.
+        // Everything else is read after the word: a finisher changes it first and counts up then,
+        // so either its change is seen here, or the sleep ends at once.
         let seen = word.load(Ordering::Acquire);
         let awaited = awaited(words, end, block, lanes).map(|number| self::word(words, number));
         if durable(words) >= end {
@@ -247,7 +247,7 @@ impl<'a> CommitLock<'a> {
                 < ends.pad_until_group.load(Ordering::Relaxed)
     }
 
-    /// End of the newest commit record, which may lie behind what is published, or in a group
+    /// End of the newest commit record, which may be behind the published end, or in a group
     /// already.
     pub(crate) fn record_end(&self) -> Lsn {
         self.words.record_end()

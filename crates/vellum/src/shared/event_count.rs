@@ -10,7 +10,7 @@
 //! register for that bring their own.
 //!
 //! A reader that polls a descriptor cannot sleep on `rings`. It arms the event count as a poller,
-//! and the writer that disarms it is told so: what it does then is `log::state::wakeup`'s affair.
+//! and the writer that disarms it learns of that: the next step is in `log::state::wakeup`.
 //!
 //! A reader that may not write to the control file cannot note that it waits; it sleeps for a short
 //! while instead and is woken early where somebody else has armed it.
@@ -20,9 +20,9 @@ use std::time::Duration;
 use super::primitive::{self, Ordering, fence};
 use super::words::EventCountWords;
 
-/// Who waits: one that sleeps on `rings`. A bit of `armed`.
+/// A bit of `armed`: a waiter sleeps on `rings`.
 pub(crate) const SLEEPER: u32 = 1;
-/// Who waits: one that polls a descriptor.
+/// A bit of `armed`: a waiter polls a descriptor.
 pub(crate) const POLLER: u32 = 2;
 
 /// Says that somebody is about to sleep; returns what to pass to [`wait`], and whether the event

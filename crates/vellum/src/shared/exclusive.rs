@@ -1,18 +1,18 @@
 //! Values that one thread of a process uses at a time, without waiting.
 //!
 //! A locked instruction costs as much as half of an append. So a thread has a value of its own,
-//! which it takes by plain loads and stores; whoever else is after that value makes all threads
+//! which it takes by plain loads and stores; another thread that wants that value makes all threads
 //! pass a barrier (`sys::barrier`), which is dear and rare. This is the asymmetric form of Dekker's
-//! algorithm: each of two says what it wants, and then looks what the other one has said.
+//! algorithm: each of two sets its flag, and then reads the flag of the other one.
 //!
 //! # Safety
 //!
-//! There is never more than one reference to a value. One that threads share is reached by who has
-//! set `taken` by an atomic swap. One that has an owner is reached by its owner while `taken` is
-//! set and `wanted` was not after that, and by another thread while that one has set `wanted` by an
-//! atomic swap and `taken` was not set after that. Between the two steps of either lies a full
-//! barrier, so at least one of them sees what the other has set, and steps back. A flag is given
-//! back after the last use.
+//! There is never more than one reference to a value. One that threads share is reached by the
+//! thread that has set `taken` by an atomic swap. One that has an owner is reached by its owner
+//! while `taken` is set and `wanted` was not after that, and by another thread while that one has
+//! set `wanted` by an atomic swap and `taken` was not set after that. There is a full barrier
+//! between the two steps of either, so at least one of them sees the other's flag, and steps back.
+//! A flag is given back after the last use.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -52,9 +52,9 @@ impl<T> Exclusive<T> {
     ///
     /// # Safety
     ///
-    /// No other thread calls this for the same value until this one has returned, and what this
-    /// thread did before happens before that. `is_registered` is true only if this process passes
-    /// the barriers of `sys::barrier`.
+    /// No other thread calls this for the same value until this one has returned, and everything
+    /// that this thread did before happens before that. `is_registered` is true only if this
+    /// process passes the barriers of `sys::barrier`.
     #[inline]
     pub(crate) unsafe fn take_own(&self, is_registered: bool) -> Option<Taken<'_, T>> {
         // Acquire: it may have been given back in another thread.
@@ -86,8 +86,8 @@ impl<T> Exclusive<T> {
         !self.wanted.swap(true, Ordering::Relaxed)
     }
 
-    /// The value for who has set `wanted` and made all threads pass a barrier since, unless its
-    /// owner has it.
+    /// The value for a thread that has set `wanted` and made all threads pass a barrier since,
+    /// unless its owner has it.
     fn take_wanted(&self) -> Option<Taken<'_, T>> {
         let taken = Taken { cell: self, flag: &self.wanted };
         // Acquire: pairs with the flag that its owner has given back.
@@ -95,7 +95,7 @@ impl<T> Exclusive<T> {
     }
 }
 
-/// Values with an owner that nobody uses: for who is not their owner.
+/// Values with an owner that no thread uses: for a thread that is not their owner.
 ///
 /// Costs one barrier of all processes for all of them. None where the kernel does not offer that
 /// any more.
@@ -141,8 +141,8 @@ impl<T> Seats<T> {
     #[inline]
     pub(crate) fn own(&self) -> Option<Taken<'_, T>> {
         let seat = self.own.get(thread_number::get())?;
-        // SAFETY: a number below the count of `own` belongs to one live thread, and who gets it
-        // next sees what that one did. The rest is what `new` is told.
+        // SAFETY: a number below the count of `own` belongs to one live thread, and the next thread
+        // with that number sees the stores of this one. The rest is the promise of `new`'s caller.
         unsafe { seat.take_own(self.is_registered()) }
     }
 

@@ -1,12 +1,12 @@
-//! The words about the files of a text log: when to go on in the next, and what the newest is
-//! called.
+//! The words about the files of a text log: when to continue in the next, and the name of the
+//! newest.
 //!
 //! Written under the prepare lock, but for `closed_before` of a log that nobody else has open;
 //! read by everybody at any time.
 //!
-//! **If the process dies here**: a policy that is half stored has an even version, and who opens
-//! the log next reads it from the geometry file; a name that is half stored names nothing, and the
-//! directory is listed instead.
+//! **If the process dies here**: a policy that is half stored has an even version, and the next
+//! opener of the log reads it from the geometry file; a name that is half stored names nothing, and
+//! the directory is listed instead.
 
 use std::ops::Range;
 
@@ -111,7 +111,7 @@ impl PolicyWords {
         is_whole.then(|| Policy::from_numbers(numbers))
     }
 
-    /// Says that what is stored may not hold any more.
+    /// Marks the stored policy as possibly outdated.
     pub(crate) fn unload(&self) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version.wrapping_add(version % 2), Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl PolicyWords {
     }
 }
 
-/// What the newest segment is called, and what it continues.
+/// The name of the newest segment, and of the segment that it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Newest {
     pub(crate) first: Lsn,
@@ -173,7 +173,7 @@ impl NameWords {
         self.is_next_made.store(is_made.into(), Ordering::SeqCst);
     }
 
-    /// Forgets which segment is the newest; what comes next is not named earlier all the same.
+    /// Forgets which segment is the newest; the next one still gets no earlier name.
     pub(crate) fn forget(&self) {
         self.first.store(0, Ordering::SeqCst);
     }

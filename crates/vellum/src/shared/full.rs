@@ -1,18 +1,17 @@
-//! What a full disk has cost, and how often it is tried again by appends that drop what finds no
-//! space.
+//! The losses of a full disk, and how often appends try it again that drop records without space.
 //!
 //! Looking for space costs hundreds of microseconds, dropping a record less than one. So a refusal
 //! shuts the way for records of that length and longer, in all processes together. After a pause
 //! one process tries again, with whatever record it has; if that finds space, the way is open for
 //! all. It is opened at once when the log has removed files, and when a process opens the log.
-//! Records that are shorter than all that were refused may still fit in what is ready, so they are
+//! Records that are shorter than all refused ones may still fit in the ready space, so they are
 //! tried.
 //!
-//! Only who drops looks here: who waits, and who wants the error, finds space as soon as there is
-//! some.
+//! Only appends that drop records check this: appends that wait, or want the error, find space as
+//! soon as there is some.
 //!
-//! **If the process dies here**: who was to try again and does not come back is followed by another
-//! one pause later.
+//! **If the process dies here**: if the process that was to try again does not come back, another
+//! one tries a pause later.
 
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::Lsn;
 /// From one try to the next, in microseconds.
 pub(crate) const PAUSE_MICROS: u64 = 50_000;
 
-/// What may be done with a record while the disk may be full.
+/// The way of a record while the disk may be full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Append it.
@@ -35,7 +34,7 @@ pub(crate) enum Way {
 }
 
 impl FullWords {
-    /// What may be done with a record of `len` bytes; `now` tells the machine's own clock.
+    /// The way of a record of `len` bytes; `now` reads the machine's own clock.
     pub(crate) fn way(&self, len: u64, now: impl FnOnce() -> u64) -> Way {
         let until = self.shut_until.load(Ordering::Relaxed);
         if until == 0 || len < self.refused_len.load(Ordering::Relaxed) {
@@ -132,7 +131,7 @@ impl FullWords {
     /// Whether records were dropped that no line tells of yet.
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {
-        // What others do meanwhile costs no more than a look under the lock.
+        // A concurrent change costs no more than a check under the lock.
         self.dropped.load(Ordering::Relaxed) != self.told.load(Ordering::Relaxed)
     }
 

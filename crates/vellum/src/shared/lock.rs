@@ -1,9 +1,9 @@
 //! A lock between processes that outlives its holder's death.
 //!
-//! The word names the holder. A process that waits for it in vain asks whether the holder lives; a
-//! dead holder's lock is taken over. No time decides: waiting threads ask every few milliseconds,
-//! because nobody rings when a process dies, but only a death lets them in. Who may not wait for
-//! ever gives up instead, and has changed nothing.
+//! The word names the holder. A process that waits for it in vain checks whether the holder lives;
+//! a dead holder's lock is taken over. No time decides: waiting threads check every few
+//! milliseconds, because a death wakes no waiter, but only a death lets them in. A caller that may
+//! not wait for ever gives up instead, and has changed nothing.
 //!
 //! **If the process dies here**: holding the lock, its work may be half done. Whatever is done
 //! under a lock is therefore written so that doing it again is right.
@@ -40,8 +40,8 @@ impl<'a> From<&'a Alone<FullWords>> for Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Who holds it, and since when somebody waits for that one, in microseconds of the machine's
-    /// own clock.
+    /// The holder, and since when a thread waits for that one, in microseconds of the machine's own
+    /// clock.
     pub(crate) fn holder(self) -> Option<(Owner, Option<u64>)> {
         let holding = self.holding();
         let since = || self.noticed.since(holding);
@@ -129,8 +129,8 @@ pub(crate) fn acquire_unless<'a>(
             }
             primitive::spin_loop();
         }
-        // Before `contended`: who releases takes that back first and counts then, so either this
-        // count is old and the sleep ends at once, or the next release sees `contended`.
+        // Before `contended`: a release takes that back first and counts then, so either this count
+        // is old and the sleep ends at once, or the next release sees `contended`.
         let releases = words.releases.load(Ordering::SeqCst);
         words.contended.store(1, Ordering::SeqCst);
         let holder = words.holder.load(Ordering::SeqCst);
@@ -215,8 +215,8 @@ impl LockWords {
         self.releases.store(releases.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// The holder, and how often the lock was released: who sees the same twice, and holds nothing,
-    /// waits for one hold.
+    /// The holder, and how often the lock was released: a thread that sees the same twice, and
+    /// holds nothing, waits for one hold.
     pub(crate) fn hold(&self) -> (u64, u32) {
         (self.holder.load(Ordering::Relaxed), self.releases.load(Ordering::Relaxed))
     }

@@ -5,10 +5,9 @@
 //! nothing may be done because of it. So the copy is poisoned, its locks are free, and nothing in
 //! it is in flight: a waiter goes on, and is told ([`Region::is_lost`]).
 //!
-//! The others see the words as they were at that moment. They wait for what this process holds as
-//! for a stopped one, until none of its threads is in the middle of a call. Then the process gives
-//! up the lock of its life, and the others do what they do for the dead
-//! (`log::state::busy`).
+//! The others see the words as they were at that moment. They wait for the locks of this process as
+//! for those of a stopped one, until none of its threads is in the middle of a call. Then the
+//! process drops its liveness lock, and the others treat it as dead (`log::state::busy`).
 //!
 //! [`Region::is_lost`]: super::region::Region::is_lost
 

@@ -1,9 +1,9 @@
 //! Words of memory that every participant shares, and the protocol over them.
 //!
-//! `docs/protocol.md` has a row for each word: who writes it, in which order, and what the
-//! survivors do if its writer dies there. The code here is written over [`primitive`], so that two
-//! model checkers run the very same functions: `model` with every order of steps and death at any
-//! of them, `weak` with the weak memory of C11.
+//! `docs/protocol.md` has a row for each word: its writers, their order, and the steps of the
+//! survivors if a writer dies there. The code here is written over [`primitive`], so that two model
+//! checkers run the very same functions: `model` with every order of steps and death at any of
+//! them, `weak` with the weak memory of C11.
 //!
 //! # Safety
 //!

@@ -2,17 +2,18 @@
 //!
 //! The functions of [`tail_word`], [`lock`], [`event_count`] and [`participants`] that are shipped
 //! run here as processes of [`explore`](explore::explore), over words whose every operation is a
-//! step (`model_atomics`). The file is an array that says who wrote each byte. Beside it the model
-//! keeps what it knows by omniscience, noted in the same step as the exchange or the store that
-//! decides: who was granted which byte, and what each slot really has in flight.
+//! step (`model_atomics`). The file is an array with the writer of each byte. Beside it the model
+//! keeps its omniscient knowledge, noted in the same step as the exchange or the store that
+//! decides: the process that was granted each byte, and the range that each slot really has in
+//! flight.
 //!
-//! What is checked: no byte is granted twice; a verdict is what was really granted, neither more
-//! nor less; the published end never passes a byte that is not filled; what was acknowledged stays;
-//! what a living process gives up is padded like what the dead leave;
-//! after the last repair all is published and no byte is unaccounted for; the lock excludes, and
-//! passes on when its holder dies; nobody sleeps through news.
+//! The checks: no byte is granted twice; a verdict is the range that was really granted, neither
+//! more nor less; the published end never passes a byte that is not filled; acknowledged bytes
+//! stay; a range that a living process gives up is padded like one of the dead; after the last
+//! repair all is published and no byte is unaccounted for; the lock excludes, and passes on when
+//! its holder dies; no process sleeps through news.
 //!
-//! What is not: weaker orderings than sequential consistency, exchanges that fail without cause,
+//! Not checked: weaker orderings than sequential consistency, exchanges that fail without cause,
 //! segments, and kernel calls.
 //!
 //! Run by `RUSTFLAGS="--cfg shuttle" cargo test --profile model -p vellum --lib model`: 50 s of one
@@ -42,22 +43,22 @@ use crate::lsn::Range;
 const FILE_LEN: usize = 16;
 /// Position of its first byte; 0 would mean that nothing is in flight.
 const BEGIN: u64 = 8;
-/// What a repairer writes.
+/// The byte that a repairer writes.
 const PAD: u64 = 1 << 32;
 
 /// The shared memory, the file, and what only the model knows.
 #[derive(Default)]
 struct World {
     words: Words,
-    /// What was written to each byte: the tag of an append, or [`PAD`].
+    /// The content of each byte: the tag of an append, or [`PAD`].
     file: [AtomicU64; FILE_LEN],
     /// Tag of the append that was granted each byte.
     granted: [AtomicU64; FILE_LEN],
     /// Tag of the append that returned for each byte.
     acknowledged: [AtomicU64; FILE_LEN],
-    /// What each slot has in flight: start << 8 | len.
+    /// The range that each slot has in flight: start << 8 | len.
     in_flight: [AtomicU64; SLOT_COUNT],
-    /// Who holds the lock, or held it when it died.
+    /// The process that holds the lock, or held it when it died.
     inside: AtomicU64,
 }
 
@@ -107,8 +108,8 @@ fn pack(range: Range) -> u64 {
     range.start.get() << 8 | range.len
 }
 
-/// Reserves `len` bytes, for which there is room. What may follow depends on `tag` and on where
-/// they are, and on nothing that was seen before.
+/// Reserves `len` bytes, for which there is room. The next steps depend on `tag` and on the place,
+/// and on nothing that was read before.
 fn reserve(words: &Words, slot: usize, tag: u64, len: u64) -> Range {
     let ready_end = || tail_word::ready_end(words);
     let len_at = |start: Lsn| {
@@ -300,8 +301,8 @@ fn give_up_and_go_on(writers: usize, repairers: usize) {
     world.close();
 }
 
-/// Processes that come, repair, append once and leave, with two slots for all of them: who comes
-/// late finds a slot that was given back, or a dead one's, or none.
+/// Processes that come, repair, append once and leave, with two slots for all of them: a late one
+/// finds a slot that was given back, or a dead one's, or none.
 fn come_and_go(writers: usize) {
     let world = World::begin();
     // The other slots belong to the first process.
@@ -389,7 +390,8 @@ fn write_and_follow(writers: usize, appends: u64, followers: usize) {
     world.close();
 }
 
-/// As `log::Shipper::wait`, and what a driver does then: ships what is wanted, until `end` is.
+/// As `log::Shipper::wait` and the driver behind it: ships the wanted positions, until `end` is
+/// shipped.
 fn ship(world: &World, end: u64) {
     let words = &world.words.ship;
     let mut from = BEGIN;

@@ -32,14 +32,14 @@ struct Stage {
     tasks: [Task; TASK_COUNT],
     /// Looks at the memory before every step.
     watch: RefCell<Option<Rc<dyn Fn()>>>,
-    /// How many possibilities the scheduler is asked to choose from, and what it chose.
+    /// The number of possibilities that the scheduler chooses from, and its choice.
     question: Cell<usize>,
     answer: Cell<usize>,
 }
 
 #[derive(Default)]
 struct Task {
-    /// Digest of what the process has seen since it last forgot.
+    /// Digest of the values that the process has read since it last forgot.
     seen: Cell<u64>,
     /// Address of the word the process sleeps on, or 0.
     sleeps_on: Cell<usize>,
@@ -112,7 +112,7 @@ pub(crate) fn forget(label: u64) {
     with_task(me(), |task| task.seen.set(mix(label, 1)));
 }
 
-/// What the calling process has seen since it last forgot, for a label.
+/// Digest of the values that the calling process has read since it last forgot, for a label.
 pub(crate) fn memory() -> u64 {
     with_task(me(), |task| task.seen.get())
 }
@@ -222,7 +222,7 @@ fn step() -> bool {
     true
 }
 
-/// Adds to what the calling process has seen.
+/// Adds to the digest of the calling process.
 fn note(value: u64) {
     with_task(me(), |task| task.seen.set(mix(task.seen.get() ^ value, 2)));
 }

@@ -1,7 +1,7 @@
-//! Since when somebody waits: who waits for long notes whom for, and the first time it saw that.
+//! Since when a process waits: a process that has waited for long stores the holder, and the time.
 //!
-//! What is held costs its holder nothing for this. A note counts only for the hold that it was
-//! made of: the same process may hold the same thing again a moment later.
+//! The holder pays nothing for this. A note counts only for the hold that it was made of: the same
+//! process may hold the same thing again a moment later.
 //!
 //! **If the process dies here**: half a note names nobody.
 

@@ -1,4 +1,4 @@
-//! Who is attached, who is alive, and whose slots are whose.
+//! The attached processes, their liveness, and the owners of slots.
 //!
 //! A participant's place is guarded by an exclusive lock on one byte of the `lock` file, which the
 //! kernel releases when the process dies. A forked child shares that lock until it attaches for
@@ -21,11 +21,11 @@ use crate::sys::process::{Incarnation, Life};
 pub(crate) const GATE_BYTE: u64 = 0;
 /// Byte of the lock file on which every attached process holds a shared lock.
 pub(crate) const PRESENCE_BYTE: u64 = 1;
-/// Byte of the lock file that who compresses closed files holds.
+/// Byte of the lock file: its holder compresses closed files.
 pub(crate) const COMPRESS_BYTE: u64 = 2;
-/// Byte of the lock file that who changes a named cursor holds.
+/// Byte of the lock file: its holder changes a named cursor.
 pub(crate) const CURSORS_BYTE: u64 = 3;
-/// Byte of the lock file that who ships the log holds.
+/// Byte of the lock file: its holder ships the log.
 pub(crate) const SHIPPER_BYTE: u64 = 4;
 /// Byte of the lock file of the first participant; the others follow.
 const PARTICIPANT_BYTE: u64 = 64;
@@ -37,7 +37,7 @@ pub(crate) const CURSOR_OWNER_BYTE: u64 = 4096;
 pub(crate) struct Owner(u64);
 
 impl Owner {
-    /// Nobody: what was in hand here has been given up by a living owner, for anybody to finish.
+    /// No owner: a living owner has given up its work here, for any process to finish.
     ///
     /// No life has this identity, so that even who does not know it takes its owner to be gone.
     pub(crate) const GIVEN_UP: Owner = Owner(u64::MAX);
@@ -98,7 +98,7 @@ pub(crate) trait Liveness {
     fn is_alive(&self, owner: Owner) -> bool;
 }
 
-/// What the kernel knows of the participants of one log.
+/// The liveness of the participants of one log, as the kernel knows it.
 pub(crate) struct LockLiveness<'a> {
     pub(crate) words: &'a Words,
     /// The lock file, through the open file that holds the caller's own lock.
@@ -121,7 +121,7 @@ impl Liveness for LockLiveness<'_> {
     }
 }
 
-/// What can be said of a participant from outside.
+/// The state of a participant, as others see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Nobody will finish what it has begun.
@@ -179,7 +179,7 @@ pub(crate) fn place_of(words: &Words, owner: Owner) -> Option<&ParticipantWords>
     (place.generation.load(Ordering::Acquire) == owner.generation()).then_some(place)
 }
 
-/// Who is said to be in a place.
+/// The process that the words of a place name.
 pub(crate) fn incarnation(place: &ParticipantWords) -> Incarnation {
     Incarnation {
         pid: place.pid.load(Ordering::Relaxed) as u32,
@@ -264,7 +264,7 @@ pub(crate) fn claim_slot(words: &Words, me: Owner, among: Range<usize>) -> Optio
         owner.load(Ordering::Relaxed) == 0 && exchange().is_ok()
     };
     let index = among.into_iter().find(take)?;
-    // Before the first reservation, so that who sees its tail looks at this slot.
+    // Before the first reservation, so that a process that reads its tail also reads this slot.
     words.counts.slots_used.fetch_max(index as u64 + 1, Ordering::Release);
     Some(index)
 }
@@ -274,8 +274,8 @@ pub(crate) fn release_slot(words: &Words, slot: usize) {
     words.slots[slot].owner.store(0, Ordering::Release);
 }
 
-/// Gives a slot away with what is in flight in it: its owner lives, and can neither fill nor pad
-/// that. From here on the slot is whoever's who repairs.
+/// Gives a slot away with its range in flight: its owner lives, and can neither fill nor pad that.
+/// From here on the slot belongs to the repairer.
 pub(crate) fn give_up_slot(words: &Words, slot: usize) {
     words.slots[slot].owner.store(Owner::GIVEN_UP.to_word(), Ordering::Release);
 }

@@ -14,7 +14,7 @@ use super::words::ShipWords;
 use crate::Lsn;
 
 impl ShipWords {
-    /// End of what is shipped.
+    /// End of the shipped records.
     pub(crate) fn shipped(&self) -> Lsn {
         Lsn::new(self.shipped.load(Ordering::Acquire))
     }
@@ -65,7 +65,7 @@ impl ShipWords {
 pub(crate) type Counters = [u64; 5];
 
 impl ShipWords {
-    /// The shipper that was noted last; who holds the lock is what counts.
+    /// The shipper that was noted last; the holder of the lock counts.
     pub(crate) fn holder(&self) -> Option<Owner> {
         let word = self.holder.load(Ordering::Acquire);
         (word != 0).then(|| Owner::from_word(word))
@@ -92,7 +92,7 @@ impl ShipWords {
         self.shipped_at.store(seconds, Ordering::Relaxed);
     }
 
-    /// How shipping goes, and what has failed, as `log::ship::state` packs them.
+    /// The state of shipping, and its failure, as `log::ship::state` packs them.
     pub(crate) fn status_word(&self) -> u64 {
         self.status.load(Ordering::SeqCst)
     }

@@ -3,8 +3,8 @@
 //! The words change under the prepare lock, or where nobody else has the log open. Each only grows
 //! while others have it open.
 //!
-//! **If the process dies here**: the end of what is there is stored after it is there, and lowered
-//! before it goes. `begin` is raised before files go.
+//! **If the process dies here**: the end of the segments is raised after they are made, and lowered
+//! before they are removed. `begin` is raised before files are removed.
 
 use super::ends;
 use super::primitive::Ordering;
@@ -74,7 +74,7 @@ impl Words {
     pub(crate) fn cut(&self, tail: Lsn, allocated_end: Lsn) {
         for slot in &self.slots {
             slot.start.store(0, Ordering::Relaxed);
-            // What was granted beyond the new end must not vouch for what will be.
+            // A grant beyond the new end must not confirm a later one.
             slot.confirmed.store(0, Ordering::Relaxed);
         }
         self.files.names.forget();

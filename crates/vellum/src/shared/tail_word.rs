@@ -1,4 +1,4 @@
-//! Reserve, publish, and the verdict on what a dead writer had reserved.
+//! Reserve, publish, and the verdict on the range of a dead writer.
 //!
 //! **Reserve**: the writer stores `len`, then `start` = the tail it read, and tries to move the
 //! tail word from (start, other slot) to (start + len, own slot). Before it takes away another
@@ -7,10 +7,10 @@
 //! **Publish**: `start` = 0.
 //!
 //! **Verdict**: a slot with `start` below the tail was granted that range if and only if the tail
-//! word still is (start + len, slot), or `confirmed` ≥ start + len: whoever moved the tail word on
-//! has raised `confirmed` before, so nothing is guessed. If it was not, it never will be, because
-//! the tail word has left `start` for good. What is published is everything below the smallest
-//! range that was granted and is in flight; an attempt that lost holds nothing back.
+//! word still is (start + len, slot), or `confirmed` ≥ start + len: the process that moved the tail
+//! word on has raised `confirmed` before, so nothing is guessed. If the range was not granted, it
+//! never will be, because the tail word has left `start` for good. Everything is published below
+//! the smallest range that was granted and is in flight; an attempt that lost holds nothing back.
 //!
 //! The idea of taking the published end from slots is that of PostgreSQL's WAL insertion locks
 //! (`WaitXLogInsertionsToFinish`) and of FASTER's epochs; the tag and the confirmation are ours.
@@ -61,15 +61,15 @@ impl TailWord {
     }
 }
 
-/// A range that was granted, and what stands before it.
+/// A range that was granted, and its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) range: Range,
-    /// The slot of who reserved last before.
+    /// The slot of the reservation before.
     pub(crate) before: usize,
 }
 
-/// What a writer has seen of those that it lost the tail word to: how many others there are.
+/// The rivals to which a writer lost the tail word: an estimate of their number.
 ///
 /// Among two writers it is always the same one. Among n it is the same one twice in a row about
 /// each n-th time, so the changes between two such times count the writers.
@@ -123,7 +123,8 @@ pub(crate) fn end_of_appended(words: &Words) -> Lsn {
 /// The tail word as it stands.
 #[inline]
 pub(crate) fn load(words: &Words) -> TailWord {
-    // Pairs with the exchange in `reserve`: who sees a tail sees the slots it rests upon.
+    // Pairs with the exchange in `reserve`: a process that reads a tail sees the slots that it
+    // rests upon.
     TailWord(words.tail.load(Ordering::Acquire))
 }
 
@@ -162,7 +163,7 @@ pub(crate) fn reserve(
 }
 
 /// Reserves `len` bytes at the tail of `seen` for the owner of `slot`, if the tail word is still
-/// that one. The error is what it is instead, as a hint.
+/// that one. The error is the other tail word, as a hint.
 #[inline(always)]
 pub(crate) fn attempt(
     words: &Words,
@@ -173,14 +174,15 @@ pub(crate) fn attempt(
     let own = &words.slots[slot];
     let start = seen.tail();
     let range = Range { start, len };
-    // `len` before `start`: a slot with a new start never shows an old length. Release, because
-    // who reads the new length beside the old start concludes that what stood there was published.
+    // `len` before `start`: a slot with a new start never shows an old length. Release, because a
+    // process that reads the new length beside the old start concludes that the old range was
+    // published.
     own.len.store(len, Ordering::Release);
     own.start.store(start.get(), Ordering::Release);
     if seen.slot() != slot {
         confirm(words, seen);
     }
-    // Release: who sees the new tail sees `start`, `len` and the confirmation.
+    // Release: a process that reads the new tail sees `start`, `len` and the confirmation.
     match words.tail.compare_exchange_weak(
         seen.to_word(),
         TailWord::new(range.end(), slot).to_word(),
@@ -237,7 +239,7 @@ fn confirm(words: &Words, seen: TailWord) {
 /// Makes the slot's reservation visible: everything in it has been filled.
 #[inline]
 pub(crate) fn publish(words: &Words, slot: usize) {
-    // Pairs with the load in `published`: who sees 0 sees the bytes.
+    // Pairs with the load in `published`: a process that reads 0 sees the bytes.
     words.slots[slot].start.store(0, Ordering::Release);
 }
 
@@ -287,7 +289,7 @@ pub(crate) fn appended(words: &Words) -> (u64, u64) {
 
 /// Whether who reserved last before `grant` has published that.
 ///
-/// Its slot may have gone on since: what it holds then starts behind `grant`.
+/// Its slot may have a new range since: that one starts behind `grant`.
 #[inline]
 pub(crate) fn is_next(words: &Words, grant: Grant) -> bool {
     let Some(slot) = words.slots.get(grant.before) else { return true };
@@ -296,7 +298,7 @@ pub(crate) fn is_next(words: &Words, grant: Grant) -> bool {
     start == 0 || start >= grant.range.start.get()
 }
 
-/// What is in flight in a slot, granted or not.
+/// The range in flight in a slot, granted or not.
 fn in_flight(slot: &SlotWords) -> Option<Range> {
     // Pairs with the store in `publish`.
     let start = slot.start.load(Ordering::Acquire);
@@ -306,7 +308,7 @@ fn in_flight(slot: &SlotWords) -> Option<Range> {
     (start != 0).then_some(Range { start: Lsn::new(start), len })
 }
 
-/// What `slot` was granted and has not published, of what lies below the tail of `seen`.
+/// The range below the tail of `seen` that `slot` was granted and has not published.
 ///
 /// `seen` is read before. The owner may go on meanwhile: if it published between the two loads of
 /// `in_flight`, the length read may be that of its next attempt, and "not granted" is as right.
@@ -343,8 +345,8 @@ pub(crate) fn note_wait(words: &Words) {
     }
 }
 
-/// Since when somebody waits for what is in flight in a slot, in microseconds of the machine's own
-/// clock.
+/// Since when a process waits for the range in flight in a slot, in microseconds of the machine's
+/// own clock.
 pub(crate) fn waited_since(words: &Words, slot: usize, range: Range) -> Option<u64> {
     words.slots[slot].noticed.since(holding(words, slot, range))
 }

@@ -41,7 +41,8 @@ loom::thread_local! {
 }
 
 thread_local! {
-    /// Who sleeps, and on which word. All processes of a model run on one thread of the machine.
+    /// The sleeping threads, and the word of each. All processes of a model run on one thread of
+    /// the machine.
     static SLEEPERS: RefCell<Vec<(usize, Thread)>> = const { RefCell::new(Vec::new()) };
     /// Whether a process can die in this model, so that sleeps end by their timeouts.
     static CAN_DIE: Cell<bool> = const { Cell::new(false) };
@@ -315,7 +316,7 @@ macro_rules! weak_number {
                 self.change(order, |word| word.fetch_or(value, order))
             }
 
-            /// The newest value, and no step of a process: what the kernel sees.
+            /// The newest value, and no step of a process: the kernel reads it.
             fn newest(&self) -> $value {
                 let exchange = self.made().compare_exchange(
                     <$value>::MAX,
@@ -378,7 +379,7 @@ fn wake(word: &AtomicU32, most: usize) {
     woken.iter().for_each(|(_, sleeper)| sleeper.unpark());
 }
 
-/// Nothing to do: who pauses is as good as one that another goes before.
+/// Nothing to do: a pause is the same as another process taking the next step.
 pub(crate) fn spin_loop() {}
 
 fn address(word: &AtomicU32) -> usize {

@@ -13,7 +13,7 @@
 //!
 //! **Invariants**: (I1) begin ≤ published ≤ tail ≤ allocated_end, ready_end ≤ allocated_end, and
 //! each only grows while more than one participant is attached. (I2) a slot is written by its owner
-//! alone, or by who repairs once the owner is gone, but for `confirmed`, which only grows. All
+//! alone, or by the repairer once the owner is gone, but for `confirmed`, which only grows. All
 //! zeros is a valid state: a log in which nothing has happened but the setting of the first
 //! positions.
 //!
@@ -72,9 +72,9 @@ pub(crate) struct Words {
     pub(super) allocated_end: Alone<AtomicU64>,
     /// Oldest position still kept.
     pub(super) begin: Alone<AtomicU64>,
-    /// Held by who makes segments ready, reserves beyond `ready_end`, or removes segments.
+    /// Held while making segments ready, reserving beyond `ready_end`, or removing segments.
     pub(crate) prepare: Alone<WatchedLockWords>,
-    /// Held by who pads what dead participants left.
+    /// Held while padding the ranges of dead participants.
     pub(crate) repair: Alone<WatchedLockWords>,
     /// Rung when something was published and somebody waits for it.
     pub(crate) event_count: Alone<EventCountWords>,
@@ -92,7 +92,7 @@ pub(crate) struct Words {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct FileWords {
-    /// Held by who writes text by system call.
+    /// Held while writing text by system call.
     pub(crate) write_lock: Alone<WatchedLockWords>,
     pub(crate) rule: Alone<RuleWords>,
     pub(crate) policy: Alone<PolicyWords>,
@@ -152,7 +152,7 @@ pub(crate) struct NameWords {
 pub(crate) struct CommitWords {
     /// Why nothing more can be; looked at by every append.
     pub(crate) poison: Alone<PoisonWords>,
-    /// Held by who begins a group, or raises `durable`.
+    /// Held while beginning a group, or raising `durable`.
     pub(crate) lock: Alone<WatchedLockWords>,
     pub(crate) ends: Alone<CommitEndWords>,
     pub(crate) lanes: [LaneWords; LANE_COUNT],
@@ -170,7 +170,7 @@ pub(crate) struct PoisonWords {
     pub(super) errno: AtomicU64,
     /// First position of the segment it was about.
     pub(super) segment: AtomicU64,
-    /// What was tried (`commit::Failed`).
+    /// The operation that failed (`commit::Operation`).
     pub(super) operation: AtomicU64,
 }
 
@@ -203,7 +203,7 @@ pub(crate) struct CommitEndWords {
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct LaneWords {
-    /// `participants::Owner` of who writes it, or 0 while the lane is free. Stored last.
+    /// `participants::Owner` of its writer, or 0 while the lane is free. Stored last.
     pub(super) owner: AtomicU64,
     pub(super) start: AtomicU64,
     pub(super) end: AtomicU64,
@@ -237,7 +237,7 @@ pub(crate) struct CommitCountWords {
     pub(super) sync_micros_sum: AtomicU64,
 }
 
-/// What a full disk has cost (`log::append::full`).
+/// The losses of a full disk (`log::append::full`).
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct FullWords {
@@ -249,9 +249,9 @@ pub(crate) struct FullWords {
     pub(super) line_at: AtomicU64,
     /// What `told` will be when that line is there. Stored before `line_at`.
     pub(super) line_told: AtomicU64,
-    /// Held by who writes such a line.
+    /// Held while writing such a line.
     pub(crate) lock: LockWords,
-    /// Counts removals of files; slept on by who waits for space.
+    /// Counts removals of files; appends that wait for space sleep on it.
     pub(super) removals: AtomicU32,
     /// Of `lock`.
     pub(crate) noticed: NoticeWords,
@@ -264,7 +264,7 @@ pub(crate) struct FullWords {
     pub(super) tries: AtomicU64,
 }
 
-/// What the policy of a text log has removed, by `files::RemovalRule`.
+/// The files that the policy of a text log has removed, by `files::RemovalRule`.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct RemovedWords {
@@ -278,7 +278,7 @@ pub(crate) struct RemovedWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct ShipWords {
-    /// End of what is shipped.
+    /// End of the shipped records.
     pub(super) shipped: AtomicU64,
     /// The same, as far as it is known to end where a record does. What those who wait look at.
     pub(super) whole: AtomicU64,
@@ -288,10 +288,10 @@ pub(crate) struct ShipWords {
     pub(crate) shipped_count: EventCountWords,
     /// Rung when `wanted` was raised.
     pub(crate) wanted_count: EventCountWords,
-    /// `participants::Owner` of the shipper, or 0. Who holds the lock is what counts.
+    /// `participants::Owner` of the shipper, or 0. The holder of the lock counts.
     pub(super) holder: HintU64,
     pub(super) generation: HintU64,
-    /// How shipping goes, and what has failed (`log::ship::state`).
+    /// The state of shipping, and its failure (`log::ship::state`).
     pub(super) status: HintU64,
     /// When `shipped` was stored last, in seconds since 1970.
     pub(super) shipped_at: HintU64,
@@ -301,7 +301,7 @@ pub(crate) struct ShipWords {
     /// Requests that made something, and all others.
     pub(super) puts: HintU64,
     pub(super) gets: HintU64,
-    /// Bytes of log that were shipped, and what was sent for them.
+    /// Bytes of log that were shipped, and bytes that were sent for them.
     pub(super) log_bytes: HintU64,
     pub(super) sent_bytes: HintU64,
     /// Requests that were made once more.
@@ -321,7 +321,7 @@ pub(crate) struct LockWords {
     pub(super) contended: AtomicU32,
 }
 
-/// A lock, and who was noticed to hold it: `holder` and `releases`.
+/// A lock, and its holder as a waiter noted it: `holder` and `releases`.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct WatchedLockWords {
@@ -343,7 +343,7 @@ impl std::ops::Deref for WatchedLockWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct NoticeWords {
-    /// Who holds it, or 0. Stored last, taken back first.
+    /// Its holder, or 0. Stored last, taken back first.
     pub(super) holder: HintU64,
     /// Which of the holder's holds it is.
     pub(super) number: HintU64,
@@ -357,11 +357,11 @@ pub(crate) struct NoticeWords {
 pub(crate) struct EventCountWords {
     /// Counts rings; slept on.
     pub(super) rings: AtomicU32,
-    /// Who may be waiting: `event_count::SLEEPER`, `POLLER`.
+    /// The kinds of waiters that there may be: `event_count::SLEEPER`, `POLLER`.
     pub(super) armed: AtomicU32,
 }
 
-/// Numbers that say how far arrays are in use, and what has happened.
+/// How far arrays are in use, and counts of events.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct CountWords {
@@ -401,18 +401,18 @@ pub(crate) struct SlotWords {
     /// `participants::Owner` of the process that uses this slot, 0 if it is free, or
     /// `Owner::GIVEN_UP`.
     pub(super) owner: AtomicU64,
-    /// Of what is in flight: `owner` and `start`. Written by others, who have waited for long.
+    /// Of the range in flight: `owner` and `start`. Written by others that have waited for long.
     pub(crate) noticed: NoticeWords,
-    /// What was appended with this slot by all who have used it. On the owner's line, so that
-    /// counting costs no other.
+    /// The appends with this slot of all its owners. On the owner's line, so that counting costs no
+    /// other.
     pub(crate) appended: AppendedWords,
     /// Proof of a reservation that others have built upon: all of this slot's up to here were
     /// granted. On a line of its own, because others write it while the owner writes `start`.
     pub(super) confirmed: Line<AtomicU64>,
 }
 
-/// What was appended with a slot. Counts for people: the protocol does not depend on them, so they
-/// are no steps of the model either.
+/// The appends with a slot. Counts for people: the protocol does not depend on them, so they are no
+/// steps of the model either.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct AppendedWords {

@@ -3,17 +3,17 @@
 //! Processes append, and commit as `log::commit::group` does: with the functions of
 //! `shared::commit` that are shipped, over a [`Device`] that loses what it may lose.
 //!
-//! What is checked, before every step: what lies below `durable`, and what a lane says is written,
-//! is on the device and final; `durable` and `grouped` only grow, in this order, and `durable` not
-//! once a write has failed; lanes hold different groups that do not overlap. Besides: two writes
-//! that run at the same time never cover the same block; a commit that returns is right; no write
-//! that failed is tried again once that is known; a group is finished once; a process that lacks
-//! something holds up nobody; everybody who lives comes to an end, of which a timeout is part only
-//! if somebody died; and what the dead left behind, one more process can make durable.
+//! The checks, before every step: everything below `durable`, and every range that a lane calls
+//! written, is on the device and final; `durable` and `grouped` only grow, in this order, and
+//! `durable` not once a write has failed; lanes hold different groups that do not overlap. Besides:
+//! two writes that run at the same time never cover the same block; a commit that returns is right;
+//! no write that failed is tried again once that is known; a group is finished once; a process that
+//! lacks something blocks no other; every living process ends, by a timeout only if another died;
+//! and one more process can make the records of the dead durable.
 //!
-//! What is not: commit records, several threads of one process, the ways of the files, and a
-//! timeout that passes while somebody can go on, so that a take-over from the living would not be
-//! noticed.
+//! Not checked: commit records, several threads of one process, the ways of the files, and a
+//! timeout that passes while a process can continue, so that a take-over from the living would not
+//! be noticed.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::shared::words::{CommitWords, LANE_COUNT, LaneWords, Words};
 #[derive(Default)]
 pub(super) struct World {
     pub(super) words: Words,
-    /// What was appended to each byte: the tag of an append, or what a repairer wrote.
+    /// The content of each byte: the tag of an append, or the byte of a repairer.
     pub(super) stage: [AtomicU64; LOG_LEN],
     pub(super) device: Device,
     /// 1 for each group that somebody has finished.
@@ -49,7 +49,7 @@ pub(super) struct World {
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     lanes: usize,
-    /// Lengths of what each process appends, and commits one by one.
+    /// Lengths of the records that each process appends, and commits one by one.
     pub(super) appends: &'static [&'static [u64]],
     /// So many processes find their first record already appended.
     pub(super) appended: usize,
@@ -80,7 +80,7 @@ impl World {
         world
     }
 
-    /// What is true at every moment.
+    /// The checks of every moment.
     fn check(&self, seen: &Cell<(u64, u64, bool)>) {
         let CommitWords { ends, poison, .. } = &self.words.commits;
         let (durable, grouped) = (ends.durable.peek(), ends.grouped.peek());
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// What lies there was appended, and is on the device.
+    /// The bytes there were appended, and are on the device.
     pub(super) fn check_device(&self, start: u64, end: u64) {
         for at in index(start)..index(end) {
             let value = self.stage[at].peek();

@@ -1,4 +1,4 @@
-//! What a process of the model of commits does, step for step as `log` does it.
+//! The steps of a process in the model of commits, one by one as `log` makes them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::shared::{event_count, lock, model_atomics, participants, tail_word};
 /// The log is poisoned, or this process cannot commit.
 pub(super) struct Refused;
 
-/// What a process lacks that others have.
+/// A resource that a process lacks and others have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lack {
     /// It sees so before it begins a group.

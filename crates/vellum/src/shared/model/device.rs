@@ -1,10 +1,10 @@
 //! A device that loses whatever it may lose.
 //!
 //! A write of blocks has a first and a last step. From the first on, until a write of the same
-//! block has ended well, each byte of its blocks may be what it was, or what the stage held at any
-//! moment of the write: where those differ the byte is unsure, and so it stays if the writer dies
-//! or the write fails. To count on a byte is right if it is sure: then it is there after a power
-//! cut at that moment, whichever blocks of which write arrived.
+//! block has ended well, each byte of its blocks may have its old value, or any value that the
+//! stage had during the write: where those differ the byte is unsure, and so it stays if the writer
+//! dies or the write fails. To count on a byte is right if it is sure: then it is there after a
+//! power cut at that moment, whichever blocks of which write arrived.
 
 use super::super::commit::CommitGroup;
 use super::super::model_atomics::{self, TASK_COUNT};
@@ -21,7 +21,7 @@ const UNSURE: u64 = u64::MAX;
 #[derive(Default)]
 pub(super) struct Device {
     bytes: [AtomicU64; LOG_LEN],
-    /// What each process writes: start << 8 | end, in whole blocks.
+    /// The range that each process writes: start << 8 | end, in whole blocks.
     writes: [AtomicU64; TASK_COUNT],
     /// Number of the group whose first write fails, plus one.
     pub(super) failing: AtomicU64,
@@ -56,7 +56,7 @@ impl Device {
             return false;
         }
         for at in index(start)..index(end) {
-            // What lies behind the group may have changed since the first step.
+            // Bytes behind the group may have changed since the first step.
             let is_settled = at < index(group.end.get());
             let value = if is_settled { stage[at].peek() } else { UNSURE };
             self.bytes[at].poke(value);

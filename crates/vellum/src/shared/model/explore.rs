@@ -1,4 +1,4 @@
-//! Which process goes next, and who dies: all possibilities, or many of them at random.
+//! The next process, and deaths: all possibilities, or many of them at random.
 //!
 //! **All**: depth first. Where an execution comes to a moment with a digest that was seen before,
 //! its rest is not varied again, so the number of executions is that of the steps between
@@ -32,7 +32,7 @@ pub(crate) enum Extent {
     Random(u64),
 }
 
-/// What was looked at.
+/// The number of explored states and steps.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     schedules: AtomicU64,
@@ -94,7 +94,7 @@ impl Choice {
     }
 }
 
-/// A moment on the current path, with what is still to be tried there.
+/// A moment on the current path, with the choices that are still to be tried there.
 struct Level {
     choices: Vec<Choice>,
     next: usize,
@@ -231,7 +231,7 @@ impl Scheduler for Explorer {
             self.answer(task, count);
             return Some(task);
         }
-        // The first process only starts the others, waits for them and looks at what is left.
+        // The first process only starts the others, waits for them and checks the result.
         let is_private = |task: &&&Task| {
             let index = task.id().into();
             index == 0 || model_atomics::is_private(index)

@@ -15,7 +15,7 @@ use crate::shared::words::Words;
 pub(super) struct Log {
     pub(super) words: Words,
     pub(super) file: [Place; FILE_LEN],
-    /// What each slot was granted last.
+    /// The last grant of each slot.
     pub(super) granted: [Cell<Option<Range>>; 4],
 }
 
@@ -102,7 +102,7 @@ fn three_writers_are_granted_what_nobody_else_is() {
     });
 }
 
-/// As a writer of text, who waits until what stands before its own record is there.
+/// As a writer of text, which waits until everything before its own record is there.
 fn append_behind(log: &Log, slot: usize) {
     let grant = log.reserve(slot, 1);
     if tail_word::is_next(&log.words, grant)

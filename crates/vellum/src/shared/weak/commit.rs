@@ -1,5 +1,5 @@
-//! Commit groups: who is told that a position is durable finds it on the device; poison; lanes that
-//! change hands.
+//! Commit groups: a position that is reported durable is on the device; poison; lanes that change
+//! hands.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::shared::words::{CommitWords, LaneWords};
 const BLOCK: u64 = 4;
 const FAILURE: Failure = Failure { errno: 28, segment: Lsn::new(4096), operation: Operation::Sync };
 
-/// What goes wrong.
+/// The fault of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -36,7 +36,7 @@ struct World {
     words: CommitWords,
     blocks: [Place; FILE_LEN / BLOCK as usize],
     bytes: [Place; FILE_LEN],
-    /// End of what is published: all that is appended was before.
+    /// The published end: all records were appended before.
     published: Lsn,
     fault: Fault,
     has_failed: Cell<bool>,
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// What is durable is on the device, for everybody.
+    /// Durable bytes are on the device, for every process.
     fn read(&self, end: Lsn) -> bool {
         self.bytes[..index(end)].iter().for_each(Place::read);
         true

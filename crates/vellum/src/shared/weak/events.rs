@@ -1,4 +1,4 @@
-//! The event count: who looks for news before it sleeps misses none.
+//! The event count: a reader that checks for news before it sleeps misses none.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::shared::event_count;
 use crate::shared::primitive::{self, AtomicU32, Ordering};
 use crate::shared::words::EventCountWords;
 
-/// What is waited for, and the words of who waits.
+/// The awaited value, and the words of the waiter.
 struct World {
     count: EventCountWords,
     /// News so far, as a published end is.
@@ -26,7 +26,7 @@ impl World {
         Rc::new(World { count, news, read: Default::default(), watch })
     }
 
-    /// As a writer, who is alone.
+    /// As a writer, which is alone.
     fn write(&self, count: usize, is_registered: bool) {
         for place in &self.read[..count] {
             place.write();
@@ -44,7 +44,7 @@ impl World {
         news
     }
 
-    /// As `log::Reader::follow`, whose writers pass barriers, or as who waits for `durable`, whose
+    /// As `log::Reader::follow`, whose writers pass barriers, or as a waiter for `durable`, whose
     /// writers have their own.
     fn follow(&self, end: u32, is_registered: bool) {
         let mut seen = self.look();

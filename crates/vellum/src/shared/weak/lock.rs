@@ -12,7 +12,7 @@ use crate::shared::words::{Alone, WatchedLockWords};
 
 struct World {
     lock: Alone<WatchedLockWords>,
-    /// What is done under the lock.
+    /// The work under the lock.
     work: Place,
     /// 1 once a holder has done what others want the lock for.
     is_done: AtomicU32,

@@ -1,17 +1,17 @@
 //! The protocol with weak memory: each load returns any store that C11 allows it to.
 //!
 //! The functions that are shipped run as processes of `loom`, over words whose orders are those in
-//! the sources (`weak_atomics`). What the words protect is a [`Place`]: `loom` finds every access
-//! of one that does not happen after the access before it, whatever value the words had. So a model
-//! fails where a process could see old bytes on any machine, though the processor that runs it is
+//! the sources (`weak_atomics`). The words protect a [`Place`]: `loom` finds every access of one
+//! that does not happen after the access before it, for any value of the words. So a model fails
+//! where a process could see old bytes on any machine, though the processor that runs it is
 //! stronger.
 //!
 //! Nobody's sleep ends by a timeout, so a wake-up that is missed is a deadlock, which `loom`
 //! reports. Where a process dies ([`for_each_death`]), timeouts end every sleep instead.
 //!
-//! What is not: more than three processes and seven stores of a word, values out of thin air, an
+//! Not checked: more than three processes and seven stores of a word, values out of thin air, an
 //! exchange that fails without cause, kernel calls. A full barrier of `loom` orders more than that
-//! of C11: whatever came before the one happens before what follows the next.
+//! of C11: everything before the one happens before everything after the next.
 //!
 //! Run by `make model`. `make orders` weakens each order and runs them again (`docs/orders.md`).
 
@@ -48,7 +48,7 @@ const FILE_LEN: usize = 8;
 /// Position of its first byte; 0 would mean that nothing is in flight.
 const BEGIN: u64 = 8;
 
-/// What the words protect. It holds nothing: what counts is who touches it when.
+/// The place that the words protect. It has no content: only the order of accesses counts.
 #[derive(Default)]
 struct Place(UnsafeCell<()>);
 
@@ -116,7 +116,8 @@ fn report(name: &str, preemptions: Preemptions, count: u64, begun: Instant) {
     println!("weak: {name}: {count} executions, preemptions: {bound}, {took:.1} s");
 }
 
-/// Who lives, as the kernel tells: it lets go of a dead process's locks behind all of its stores.
+/// The living processes, as the kernel reports them: it releases a dead process's locks behind all
+/// of its stores.
 #[derive(Default)]
 struct Kernel {
     has_died: [AtomicU32; 4],

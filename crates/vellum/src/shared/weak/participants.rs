@@ -1,4 +1,4 @@
-//! Who is said to be in a place.
+//! The process that the words of a place name.
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;

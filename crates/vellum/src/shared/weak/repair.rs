@@ -1,4 +1,4 @@
-//! The verdict on what the dead had reserved, and padding it.
+//! The verdict on the ranges of the dead, and padding them.
 
 use std::rc::Rc;
 

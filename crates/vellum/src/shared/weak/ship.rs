@@ -1,4 +1,4 @@
-//! Who waits until something is shipped, and who ships it.
+//! Waiters for a shipped position, and the shipper.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::Lsn;
 use crate::shared::event_count;
 use crate::shared::words::ShipWords;
 
-/// The words, and what the store has.
+/// The words, and the end in the store.
 #[derive(Default)]
 struct World {
     words: ShipWords,
@@ -28,7 +28,8 @@ impl World {
         self.shipped[..(end - BEGIN) as usize].iter().for_each(Place::read);
     }
 
-    /// As `log::Shipper::wait`, and what a driver does then: ships what is wanted, until `end` is.
+    /// As `log::Shipper::wait` and the driver behind it: ships the wanted positions, until `end` is
+    /// shipped.
     fn ship(&self, end: u64) {
         let words = &self.words;
         let mut from = BEGIN;

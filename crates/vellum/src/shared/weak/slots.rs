@@ -10,7 +10,7 @@ use crate::shared::{lock, participants, tail_word};
 /// A log whose only slot is free.
 struct World {
     log: Rc<Log>,
-    /// What the owner of the slot uses as it likes.
+    /// Memory that only the owner of the slot uses.
     own: Place,
 }
 
