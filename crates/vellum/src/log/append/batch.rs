@@ -11,8 +11,8 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Records that are appended together.
 ///
 /// Made by [`Log::batch`](crate::Log::batch). Records are collected in memory and appended by one
-/// reservation: readers see all of them or none, one after the other with nothing between, whoever
-/// dies when.
+/// reservation: readers see all of them or none, one after the other with nothing between, also
+/// after the death of any process.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();

@@ -3,8 +3,8 @@
 //! The header of a framed record goes in last when it is stored through the mapping, so that a
 //! header in the file means that its payload is there too, whenever the writer dies.
 //!
-//! Where storage fails under the mapping, what was stored is in no file. It is written again by
-//! system call, which works or tells what is wrong.
+//! Where storage fails under the mapping, the stored bytes are in no file. They are written again
+//! by system call, which succeeds or returns an error.
 
 use std::io::IoSlice;
 
@@ -45,7 +45,7 @@ impl Append<'_> {
 
     /// Up to which length records go through the mapping now.
     fn mapped_max(self, slot: &LocalSlot) -> u64 {
-        // From a stage a commit writes what was stored faster than what was written.
+        // From a stage a commit writes stored bytes faster than those written by system call.
         let is_alone = self.core.commits.stage.is_none()
             && slot.rivals.are_away(self.core.words(), slot.index());
         if is_alone { MAPPED_ALONE_MAX } else { MAPPED_LEN_MAX }
@@ -53,7 +53,7 @@ impl Append<'_> {
 }
 
 impl Filler<'_> {
-    /// Accounts for what the reservation skips at the end of a segment.
+    /// Accounts for the bytes that the reservation skips at the end of a segment.
     #[inline]
     pub(crate) fn skip(&mut self, placement: Placement) -> Result<()> {
         if placement.at == placement.grant.range.start {
@@ -94,7 +94,7 @@ impl Filler<'_> {
         self.put(at, &[], parts)
     }
 
-    /// Puts `header` and what is behind it at `at`, the header last.
+    /// Puts `header` and the parts behind it at `at`, the header last.
     #[inline(always)]
     fn put(&mut self, at: Lsn, header: &[u8], parts: &[&[u8]]) -> Result<()> {
         if !self.is_mapped {

@@ -37,7 +37,7 @@ fn is_full(error: &Error) -> bool {
 }
 
 impl Append<'_> {
-    /// Appends one record; on a full disk, does what this process chose.
+    /// Appends one record; on a full disk, as this process chose.
     #[inline]
     pub(crate) fn append_record(self, record: &[u8]) -> Result<Lsn> {
         let answer = match self.core.files.geometry.layout {
@@ -58,7 +58,7 @@ impl Append<'_> {
         self.append_refused(&[record], error)
     }
 
-    /// Appends one record given in parts; on a full disk, does what this process chose.
+    /// Appends one record given in parts; on a full disk, as this process chose.
     #[inline]
     pub(crate) fn append_parts(self, parts: &[&[u8]]) -> Result<Lsn> {
         if self.core.choices.on_full == OnFull::Drop {
@@ -82,7 +82,7 @@ impl Append<'_> {
         }
     }
 
-    /// Appends text, behind a line that tells of what was dropped.
+    /// Appends text, behind a line that reports dropped records.
     #[inline]
     pub(crate) fn append_text(self, text: Text<'_>) -> Result<Lsn> {
         if text.len == 0 {
@@ -169,7 +169,7 @@ impl Append<'_> {
         }
     }
 
-    /// Whether a commit makes space for what was refused with `error`.
+    /// Whether a commit makes space for a record that was refused with `error`.
     fn may_commit_first(self, error: &Error) -> bool {
         let is_stage_full = error.kind() == ErrorKind::NoSpace && error.raw_os_error().is_none();
         is_stage_full && self.core.choices.on_stage_full == OnStageFull::Commit

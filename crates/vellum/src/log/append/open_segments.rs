@@ -55,8 +55,8 @@ impl Appender<'_> {
         Ok(())
     }
 
-    /// Opens what filling `range` will need, before it is reserved: what this process is short of,
-    /// it is to notice while it holds nobody up. A record over many segments opens the later ones
+    /// Opens the segments of `range` before it is reserved: a missing descriptor or lack of memory
+    /// fails here, while no other process waits. A record over many segments opens the later ones
     /// as it comes to them.
     #[cold]
     pub(crate) fn open_range(self, slot: &mut LocalSlot, range: Range) -> Result<()> {
@@ -119,7 +119,7 @@ impl Appender<'_> {
 
     fn forget_gone_of(self, open: &mut OpenSegments) {
         let core = self.writer.core;
-        // What is durable has left the stage, whose memory it would hold on to.
+        // Durable records have left the stage; a slot would keep its memory.
         let begin = core.stage_begin().unwrap_or(core.begin());
         let is_gone = |first: Lsn| core.files.segment_end(first) <= begin;
         let gone: Vec<_> = open.list.extract_if(.., |segment| is_gone(segment.first)).collect();

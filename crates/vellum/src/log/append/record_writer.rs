@@ -51,10 +51,10 @@ impl DerefMut for Buffer {
 
 /// A record that is written piece by piece and appended as a whole.
 ///
-/// Made by [`Log::writer`]. Everything that is written becomes one record, at
-/// [`append`](RecordWriter::append), at `flush`, or when it is dropped, whichever comes first; a
-/// record without bytes is not appended. What is written after a `flush` is the next record.
-/// Dropping it has no way to report an error: use `append` where that matters.
+/// Made by [`Log::writer`]. All bytes become one record, at [`append`](RecordWriter::append), at
+/// `flush`, or when it is dropped, whichever comes first; a record without bytes is not appended.
+/// Bytes after a `flush` are the next record. Dropping it has no way to report an error: use
+/// `append` where that matters.
 ///
 /// # Cost
 ///
@@ -104,7 +104,7 @@ impl io::Write for RecordWriter<'_> {
 
 impl Drop for RecordWriter<'_> {
     fn drop(&mut self) {
-        // As with other buffered writers, who wants to know calls `append` or `flush`.
+        // As with other buffered writers, a caller that needs the error calls `append` or `flush`.
         let _ = io::Write::flush(self);
     }
 }

@@ -48,7 +48,7 @@ pub struct Reservation<'a> {
     payload_at: Lsn,
     len: u64,
     written: u64,
-    /// The check of what has been written, as long as nothing of it was rewritten.
+    /// The check of the written bytes, as long as none of them was rewritten.
     check: Option<Check>,
     /// The last byte of a line that others may take for whole once it is there (`pad`).
     last: Option<u8>,
@@ -76,8 +76,8 @@ impl<'a> Reservation<'a> {
             limits::check_size_limit(core)?;
         }
         let mut slot = Appender::of(writer).take_slot()?;
-        // However long: writing in place is what was asked for. Only records longer than a
-        // segment are in no single mapping.
+        // Of any length: the caller wants to write in place. Only records longer than a segment are
+        // in no single mapping.
         let is_mapped = core.has_mapping() && total <= core.files.capacity();
         let placement = Appender::of(writer).reserve(&mut slot, total, is_mapped);
         let placement = placement.map_err(|error| place::explain(core, error))?;

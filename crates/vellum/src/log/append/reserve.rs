@@ -1,16 +1,15 @@
 //! Reserving space at the tail, and having it made ready first.
 //!
-//! A reservation that does not fit in the rest of its segment starts at the next one; what is
-//! skipped is padded (framed) or cut off the file (text). So every segment starts with a record,
+//! A reservation that does not fit in the rest of its segment starts at the next one; the skipped
+//! rest is padded (framed) or cut off the file (text). So every segment starts with a record,
 //! unless it continues one that is longer than a segment.
 //!
-//! **Ready** is what may be stored to (`space`). Records that are written by `pwrite` anyway need
-//! no zeros: they are reserved beyond `ready_end` under the prepare lock, and take `ready_end`
-//! along. In a stage they begin in a page that is ready, so that they can be padded.
+//! **Ready** is the space that may be stored to (`space`). Records that are written by `pwrite`
+//! anyway need no zeros: they are reserved beyond `ready_end` under the prepare lock, and take
+//! `ready_end` along. In a stage they begin in a page that is ready, so that they can be padded.
 //!
-//! **In hand**: who reserves has open what filling takes, because nobody else can fill the range
-//! while it lives. So a range that would lie in a segment that is not open is refused, the segment
-//! opened, and the range reserved then.
+//! **In hand**: a writer opens all segments of a range before it reserves it. Only the owner can
+//! fill a range while it lives, so a failure after reserving would block all others.
 //!
 //! **If the process dies here**: see `segment::prepare`; a reservation beyond `ready_end` whose
 //! owner died before taking it along is noticed by the next holder of the lock, which goes on from
@@ -46,7 +45,7 @@ pub(crate) struct Placement {
     pub(crate) at: Lsn,
 }
 
-/// What came of reserving in what is ready.
+/// The outcome of reserving in the ready space.
 pub(crate) enum Reserved {
     Granted(Grant),
     /// It would end here, beyond that.
@@ -61,7 +60,7 @@ impl Append<'_> {
     /// Makes segments exist beyond the one being written until there are `segments`; `made` counts
     /// along. Of a text log one file is kept ready, without a name.
     ///
-    /// What was made before an error is left: see
+    /// Segments that were made before an error are left: see
     /// [`prepare_all`](crate::log::ready::spare_segments::prepare_all).
     pub(crate) fn prepare(self, segments: u64, made: &mut u64) -> Result<()> {
         let writer = self.core.writer()?;
@@ -95,7 +94,7 @@ impl Append<'_> {
             layout::allocate_to(&prepare, Lsn::new(allocated + 1), 0)?;
             *made += 1;
             if space::goes_in_steps(self.core) {
-                // What is prepared on purpose is there whole.
+                // Segments that a caller prepares are made whole.
                 let first = Lsn::new(allocated);
                 self.core.preparer().allocate(
                     &self.core.find_segment(first)?,
@@ -172,8 +171,8 @@ impl Appender<'_> {
         }
     }
 
-    /// Reserves as many bytes as `len_at` says at the tail, if they end by what is ready; has open
-    /// what filling them needs.
+    /// Reserves as many bytes as `len_at` says at the tail, if they end in the ready space; the
+    /// segments for them are open then.
     pub(crate) fn reserve_ready(
         self,
         slot: &mut LocalSlot,
@@ -195,7 +194,7 @@ impl Appender<'_> {
             if let Ok(grant) = self.reserve_opened(slot, ready_end, Lsn::MAX, &len_at) {
                 return Ok(Reserved::Granted(grant));
             }
-            // Unless others went on meanwhile, and what was to be opened has gone.
+            // Unless other appends went on meanwhile, and the segment has gone.
             if core.files.segment_of(start) == core.files.segment_of(tail_word::tail(words)) {
                 opened?;
             }
@@ -264,7 +263,7 @@ impl Appender<'_> {
 
     /// Prepares what was noted, once the record is published: readers and commits wait for that.
     ///
-    /// What goes wrong here goes wrong again, and is reported, when the space is needed.
+    /// An error here comes again, and is reported, when the space is needed.
     #[cold]
     pub(crate) fn prepare_ahead(self, after: &mut AfterPublish) {
         let Some(space) = after.space.take() else { return };

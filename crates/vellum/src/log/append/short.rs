@@ -80,8 +80,8 @@ fn fits<const IS_FRAMED: bool>(words: &Words, slot: &LocalSlot, at: Lsn, len: u6
         && (IS_FRAMED || offset + len <= words.files.rule.room_at(at, room))
 }
 
-/// Reserves after others were faster, at the tail of what is returned. `None` where the record does
-/// not fit behind theirs.
+/// Reserves after others were faster, at the tail word that is returned. `None` where the record
+/// does not fit behind theirs.
 #[cold]
 fn reserve_contended<const IS_FRAMED: bool>(
     words: &Words,

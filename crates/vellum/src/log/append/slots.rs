@@ -16,8 +16,7 @@ use crate::{Error, ErrorKind, Result};
 /// left there, each for one append: so that there is one for every process that can attach.
 const KEPT_SLOTS: std::ops::Range<usize> = 0..SLOT_COUNT / 4 * 3;
 const LENT_SLOTS: std::ops::Range<usize> = KEPT_SLOTS.end..SLOT_COUNT;
-/// How often, and for how long, to wait for one of those: who has one is in the middle of an
-/// append.
+/// How often, and for how long, to wait for one of those: its holder is in the middle of an append.
 const LENDING_TRIES: u32 = 200;
 const LENDING_NAP: Duration = Duration::from_millis(5);
 
