@@ -1,13 +1,13 @@
-//! How this process brings commit groups to the device: the default, what is stored beside the log,
-//! or what the program says.
+//! How this process brings commit groups to the device: the default, the path that is stored beside
+//! the log, or the program's choice.
 //!
 //! The choice is of a device and not of a log. So it is in a file of its own, with the identity of
 //! the device it holds for: on another one it is ignored. Any choice is as durable as any other;
 //! the exception is a block that is smaller than the device's physical sector, which a measurement
 //! never leads to.
 //!
-//! **If the process dies here**: the file gets its name when it is complete. What has the
-//! unfinished name is replaced by the next.
+//! **If the process dies here**: the file gets its name when it is complete. The next writer
+//! replaces a file with the unfinished name.
 
 use std::time::SystemTime;
 
@@ -41,7 +41,7 @@ pub struct CommitPathStat {
     pub reason: String,
     /// Since when it is stored, where it is.
     pub stored_at: Option<SystemTime>,
-    /// What the device is known by, as far as it can be known.
+    /// The identity of the device, as far as it is known.
     pub device: String,
     /// The smallest write that the device makes without touching what is beside it.
     pub physical_block_bytes: Option<u64>,
@@ -51,7 +51,7 @@ pub struct CommitPathStat {
     pub safe_block_bytes: u64,
 }
 
-/// What is known of the device under a log.
+/// The device under a log.
 struct Surroundings {
     device: Device,
     /// The smallest block that direct writes take.
@@ -96,7 +96,7 @@ fn decide(
     }
 }
 
-/// What the file says, on whatever device; `None` where there is none that can be understood.
+/// The choice in the file, for any device; `None` where there is none that can be understood.
 fn stored(dir: &Dir) -> Option<StoredPath> {
     let fd = dir.open_file(&dir.join(COMMIT_PATH_NAME), OFlags::RDONLY).ok()?;
     let mut bytes = vec![0; FILE_LEN_MAX + 1];

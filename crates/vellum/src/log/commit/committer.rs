@@ -78,7 +78,7 @@ struct Waiter {
 struct Queue {
     core: Arc<Core>,
     waiting: Mutex<Waiting>,
-    /// For a program that waits for all of them by one descriptor; made for who asks for it.
+    /// For a program that waits for all of them by one descriptor; made when a caller wants it.
     event: OnceLock<Event>,
     /// The newest that [`Committer::take`] has not told.
     failure: Mutex<Option<Error>>,
@@ -151,7 +151,7 @@ impl Committer {
             Some(event) => event,
             None => {
                 let event = Event::new().or_os("make an event for", &self.queue.core.files.dir)?;
-                // What was committed before has told nobody.
+                // Earlier commits have set no event.
                 event.set();
                 // Another thread may have been faster: then this one is closed again.
                 self.queue.event.get_or_init(|| event)
@@ -160,14 +160,14 @@ impl Committer {
         Ok(event.fd.as_fd())
     }
 
-    /// Makes the [`descriptor`](Committer::descriptor) unreadable, and returns the end of what is
-    /// durable: each record before it is.
+    /// Makes the [`descriptor`](Committer::descriptor) unreadable, and returns the end of the
+    /// durable records: each record before it is durable.
     ///
     /// # Errors
     ///
     /// That of a commit of this committer that failed since the last call, as for
-    /// [`Log::commit`](crate::Log::commit). The log may go on after it: ask again, and submit again
-    /// what is not durable.
+    /// [`Log::commit`](crate::Log::commit). The log may go on after it: call it again, and submit
+    /// again the records that are not durable.
     ///
     /// # Cost
     ///
@@ -175,7 +175,7 @@ impl Committer {
     pub fn take(&self) -> Result<Lsn> {
         self.require_own()?;
         self.queue.event.get().into_iter().for_each(Event::reset);
-        // Afterwards, so that what comes meanwhile makes the descriptor readable again.
+        // Afterwards, so that a failure that comes meanwhile makes the descriptor readable again.
         match self.queue.failure().take() {
             Some(error) => Err(error),
             None => Ok(commit::durable(&self.queue.core.words().commits)),

@@ -1,11 +1,11 @@
 //! Bringing a group that has begun to the device, and whose error it is if that fails.
 //!
 //! **This process's**: it has no descriptor, no memory, not the right, or not the room under its
-//! own limits. What it needs is in its hands before it begins a group, so that what it lacks is the
-//! error of that call and nothing else. What it comes to lack later (memory, or the segments of a
-//! very long group) makes it hand the group back: another process, or its own next commit, writes
-//! the same bytes. So it does with a write that is refused in each way: nothing was written
-//! (`docs/decisions/0040-which-errors-poison.md`).
+//! own limits. The leader opens everything before the group begins. Running out of descriptors is
+//! then an error of its own call and does not poison the log. A resource that it lacks later
+//! (memory, or the segments of a very long group) makes it hand the group back: another process, or
+//! its own next commit, writes the same bytes. So it does with a write that is refused in each way:
+//! nothing was written (`docs/decisions/0040-which-errors-poison.md`).
 //!
 //! **The device's**: everything else, and every sync that fails. The log is poisoned, because the
 //! kernel may have thrown the bytes away, and would call a second try a success.
@@ -200,8 +200,8 @@ impl Leader<'_> {
         Ok(Means { segments, names, commits: 0 })
     }
 
-    /// The segment at `first`, ready for what a group up to `end` has in it; `None` where it was
-    /// trimmed or removed.
+    /// The segment at `first`, ready for the part of a group up to `end` that is in it; `None`
+    /// where it was trimmed or removed.
     fn segment_of_group(self, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>> {
         let core = self.writer.core;
         let segment = match Appender::of(self.writer).open_segment(first) {
@@ -340,8 +340,8 @@ impl Leader<'_> {
     fn write_to_device(self, segment: &Segment, begin: Lsn, end: Lsn) -> Result<(), Fault> {
         let core = self.writer.core;
         let by = core.commits.commit_path.write;
-        // What is refused in each way, or finds no space, was not written, and nothing was thrown
-        // away: it is in the stage.
+        // A write that is refused in each way, or finds no space, wrote nothing, and nothing was
+        // thrown away: the bytes are in the stage.
         let is_own = |errno| is_own(errno) || is_unsupported(errno) || segment.had_no_space(errno);
         segment.write_staged(&core.files.dir, by, begin, end).map_err(|errno| {
             match is_own(errno) {

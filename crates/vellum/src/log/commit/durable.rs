@@ -26,7 +26,7 @@ pub(crate) fn wait_durable(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>
     let until = timeout.and_then(wait::after);
     let mut core = Arc::clone(core);
     loop {
-        // Looked at first: what was durable before the failure is no failure.
+        // Read first: a record that was durable before the failure is no failure.
         let poison = poison::check(&core);
         if commit::durable(&core.words().commits) > lsn {
             return Ok(());
@@ -51,7 +51,7 @@ fn check_exists(core: &Core, lsn: Lsn) -> Result<()> {
     Err(Error::new(ErrorKind::OutOfRange, message).at_path(&core.files.dir).at_lsn(lsn))
 }
 
-/// Sleeps until more than what lies before `position` or at it may be durable.
+/// Sleeps until more than the records up to `position` may be durable.
 pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
     let words = &core.words().commits;
     let event_count = &words.ends.durable_count;

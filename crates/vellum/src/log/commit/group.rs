@@ -1,8 +1,8 @@
 //! Making records survive a power cut.
 //!
-//! The protocol between those who wait is `shared::commit`; what a group ends with is in
-//! `commit::record`, and how it reaches the device in `device`: in a staged log by direct,
-//! synchronous writes of whole blocks from the stage, in others by `fdatasync`.
+//! The protocol between waiters is `shared::commit`; the record at the end of a group is in
+//! `commit::record`, and its way to the device in `device`: in a staged log by direct, synchronous
+//! writes of whole blocks from the stage, in others by `fdatasync`.
 //!
 //! **If the process dies here**: see `shared::commit`.
 
@@ -173,7 +173,8 @@ impl Commit<'_> {
 }
 
 impl<'a> Leader<'a> {
-    /// Writes the next group if it can begin now; otherwise does what it waits for.
+    /// Writes the next group if it can begin now; otherwise takes a step for the group that it
+    /// waits for.
     fn lead(self, end: Lsn, wait_left: &mut GroupWait, gathering: Gathering<'_>) -> Result<()> {
         let core = self.writer.core;
         let (until, busy) = (wait_left.until, self.writer.busy());
@@ -200,7 +201,7 @@ impl<'a> Leader<'a> {
             }
         };
         let published = tail_word::published(core.words());
-        // A group that ends before what is to be committed helps nobody who waits.
+        // A group that ends before the wanted end helps no waiter.
         let is_too_short = published < end;
         if group_end > published && (is_too_short || wait_left.is_left()) {
             drop((lock, gathering));
@@ -356,7 +357,7 @@ impl<'a> Leader<'a> {
         if tail_word::published(words) != tail {
             return Ok(());
         }
-        // What is durable first, so that the commit record at the end vouches for all of it.
+        // Commits everything first, so that the commit record at the end vouches for all of it.
         Commit::of(core).commit_all()?;
         if !record::is_at_end(core, tail)? {
             self.commit_with_record()?;

@@ -1,5 +1,5 @@
-//! What a thread of the program does for those who append: it makes windows ready, gets on with the
-//! next segment, and commits before the stage is full.
+//! The work of a thread of the program for appends: it makes windows ready, continues the next
+//! segment, and commits before the stage is full.
 
 use crate::log::append::Appender;
 use crate::log::commit::Commit;

@@ -3,12 +3,12 @@
 //!
 //! The leader puts a commit record at the tail and takes everything up to its end as the group.
 //! Writers that are in the middle of an append in front of it are waited for a short while, without
-//! the commit lock. If they do not come to an end (one may be stopped), the group ends with what is
-//! published, and the commit record with a later one: nobody puts another there before it is
-//! published. So between two commit records lie at most one group and what was being appended when
-//! the second was put there.
+//! the commit lock. If they do not come to an end (one may be stopped), the group ends at the
+//! published end, and the commit record belongs to a later one: no process puts another there
+//! before it is published. So between two commit records there are at most one group and the
+//! appends in progress when the second was put there.
 //!
-//! What recovery has to trust is what no commit record vouches for yet: the last group of each
+//! Recovery has to trust the records that no commit record vouches for yet: the last group of each
 //! lane. A long group is therefore followed by a commit record at once.
 //!
 //! **If the process dies here**: a commit record in flight is padded like any record. One that is
@@ -47,7 +47,7 @@ pub(crate) fn is_at_end(core: &Core, tail: Lsn) -> Result<bool> {
     Ok(found == Some(CommitRecord { durable: at, ..newest(core) }))
 }
 
-/// What a commit record tells now.
+/// The content of a commit record now.
 fn newest(core: &Core) -> CommitRecord {
     let commits = &core.words().commits;
     let (durable, checkpoint) = (commit::durable(commits), commits.checkpoint());
@@ -55,9 +55,9 @@ fn newest(core: &Core) -> CommitRecord {
 }
 
 impl<'a> Leader<'a> {
-    /// Puts a commit record at the tail, if there is room for it in what is ready: at the start of
-    /// the next segment where the tail's has not enough left. Up to a block boundary if others are
-    /// on their way.
+    /// Puts a commit record at the tail, if there is room for it in the ready space: at the start
+    /// of the next segment where the tail's has not enough left. Padded to a block boundary if
+    /// other groups are on their way.
     pub(crate) fn write_commit_record(self, lock: &CommitLock<'a>) -> Result<Placed> {
         let capacity = self.writer.core.files.capacity();
         let block = if lock.is_crowded() { self.writer.core.commits.block } else { 1 };

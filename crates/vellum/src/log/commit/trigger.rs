@@ -1,4 +1,4 @@
-//! When a checkpoint is due, and who is told.
+//! When a checkpoint is due, and the event for it.
 //!
 //! No thread waits for it: the commit that finds the limit reached says so. That costs a commit one
 //! load where nobody asked to be told, and nothing is shared with other processes.
@@ -83,12 +83,12 @@ impl Event {
         }
     }
 
-    /// Resets it. What it tells is to be checked afterwards: a commit that sets the event at this
-    /// moment may not be seen otherwise.
+    /// Resets it. Its caller checks the log afterwards: a commit that sets the event at this moment
+    /// may not be seen otherwise.
     pub(crate) fn reset(&self) {
         let _ = io::read(&self.fd, &mut [0; 8]);
-        // Last: a commit that finds it reset writes to the descriptor again, and what a commit that
-        // found it set has made durable is seen by the caller.
+        // Last: a commit that finds it reset writes to the descriptor again, and the caller sees
+        // the durable end of a commit that found it set.
         self.is_set.swap(false, Ordering::AcqRel);
     }
 }

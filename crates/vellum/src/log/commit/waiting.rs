@@ -1,5 +1,5 @@
-//! Waiting for the writers in front of what is to be committed, and for a commit record to be
-//! published; and what there is time for while the device writes.
+//! Waiting for the writers in front of the wanted end, and for a commit record to be published; and
+//! work while the device writes.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ impl Leader<'_> {
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
         let words = self.writer.core.words();
         let (rings, _) = event_count::prepare_wait(&words.event_count);
-        // Nobody rings for what others have begun meanwhile.
+        // No event reports a group that others have begun meanwhile.
         if Commit::of(self.writer.core).is_grouped(end) || tail_word::published(words) >= wanted {
             return Ok(());
         }
