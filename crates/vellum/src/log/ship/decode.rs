@@ -35,9 +35,9 @@ impl Decoder {
         Decoder { codec, layout, envelope_len, bytes, done, at, skip_to: Lsn::ZERO }
     }
 
-    /// Takes the bytes at `lsn`. Where they do not follow the last ones, something lies between
-    /// that is no record, as a gap or the end of a file of a text log; what was not whole before it
-    /// is dropped ([`rest`](Decoder::rest) returns it).
+    /// Takes the bytes at `lsn`. Where they do not follow the last ones, something between is no
+    /// record, as a gap or the end of a file of a text log; an incomplete record before it is
+    /// dropped ([`rest`](Decoder::rest) returns it).
     pub fn push(&mut self, lsn: Lsn, bytes: &[u8]) {
         self.bytes.drain(..self.done);
         self.done = 0;
@@ -62,7 +62,7 @@ impl Decoder {
         }
     }
 
-    /// What is left of a text log: a last line without an end. Nothing of a framed log.
+    /// The rest of a text log: a last line without an end. Nothing of a framed log.
     pub fn rest(&mut self) -> Option<Record<'_>> {
         let len = self.left().len();
         (!self.layout.has_frames() && len > 0).then(|| self.take(0, len, len as u64))

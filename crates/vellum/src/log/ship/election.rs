@@ -1,4 +1,4 @@
-//! Who ships: the process that holds the lock on a byte of `lock`.
+//! The shipper: the process that holds the lock on a byte of `lock`.
 //!
 //! **If the process dies here**: the kernel releases the lock. A forked child has no copy of it.
 
@@ -61,7 +61,7 @@ pub(crate) fn shipper_pid(core: &Core) -> Option<u32> {
     })
 }
 
-/// For who may not open the file with the locks: what the words and `/proc` tell.
+/// For a process that may not open the file with the locks: the answer of the words and `/proc`.
 fn is_holder_there(core: &Core) -> bool {
     let standing = |holder| core.outsider().standing(holder);
     noted_shipper(core).is_some_and(|holder| standing(holder) != Standing::Gone)

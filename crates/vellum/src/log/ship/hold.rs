@@ -1,4 +1,5 @@
-//! What the log keeps for the shipper: from a named cursor on, also while no shipper runs.
+//! The records that the log keeps for the shipper: from a named cursor on, also while no shipper
+//! runs.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ pub(crate) fn held_for_shipper(core: &Core) -> Result<Option<Lsn>> {
 }
 
 /// Keeps the records from `from` on, or from where they are kept already, but no more than
-/// `max_bytes`. The cursor is owned as long as what is returned lives.
+/// `max_bytes`. The cursor is owned as long as the returned handle lives.
 pub(crate) fn hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cursor> {
     loop {
         // Retention removes more at any moment, until the cursor holds: then the next try is behind

@@ -1,5 +1,5 @@
-//! What the log gives to the process that ships it to another machine, and to those who wait for
-//! that. The log itself sends nothing.
+//! The interface for the process that ships the log to another machine, and for its waiters. The
+//! log itself sends nothing.
 
 pub(crate) mod decode;
 mod election;

@@ -1,4 +1,4 @@
-//! The file `restoring`: what is being restored, and from where on.
+//! The file `restoring`: the log that is being restored, and its begin.
 
 use crate::error::OsResult;
 use crate::files::names::{RESTORING_NAME, SMALL_LEN_MAX};
@@ -29,8 +29,8 @@ fn parse(note: &[u8]) -> Result<(LogShape, Lsn)> {
     Ok((shape, begin.map(Lsn::new).map_err(cut)?))
 }
 
-/// Whether a note is all there is, and does not say what it should: a restore died while it wrote
-/// it, before anything else. So nothing was restored.
+/// Whether a note is the only file, and is incomplete: a restore died while it wrote it, before
+/// anything else. So nothing was restored.
 pub(crate) fn is_half(dir: &Dir) -> Result<bool> {
     let path = dir.join(RESTORING_NAME);
     let names = names(dir)?;

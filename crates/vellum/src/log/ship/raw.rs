@@ -19,8 +19,8 @@ const LONG: u64 = 1 << 20;
 /// How large such a piece is.
 const STEP: u64 = 256 << 10;
 
-/// Bytes of the log as they are on its device ([`Shipper::read`](crate::ship::Shipper::read)). What
-/// is skipped between two records is zeros here, behind its header.
+/// Bytes of the log as they are on its device ([`Shipper::read`](crate::ship::Shipper::read)). The
+/// skipped bytes between two records are zeros here, behind their header.
 ///
 /// They are the first `len` of the buffer, and have the positions from the one that was read from.
 /// The positions behind them, up to `next`, hold nothing.
@@ -53,7 +53,7 @@ pub struct PieceSegment {
     pub is_lost: bool,
 }
 
-/// Where reading is, and what is known of what follows.
+/// The position of reading, and the known facts of the next bytes.
 pub(crate) struct Raw {
     core: Arc<Core>,
     window: Window,
@@ -63,8 +63,8 @@ pub(crate) struct Raw {
     verified: Lsn,
     /// End of the batch that `verified` is in, or something before.
     batch_end: Lsn,
-    /// The last padding before `verified`, behind its header. What it holds nobody reads, and a
-    /// commit does not write: it may be different in the stage, and the file may end in it.
+    /// The last padding before `verified`, behind its header. No reader reads its content, and a
+    /// commit does not write it: it may be different in the stage, and the file may end in it.
     padding: Range<Lsn>,
 }
 
@@ -167,7 +167,7 @@ impl Raw {
         Ok(())
     }
 
-    /// What is at `lsn`; a long record does not have to fit into memory.
+    /// The frame at `lsn`; a long record does not have to fit into memory.
     fn look(&mut self, lsn: Lsn, limit: Lsn) -> Result<Scan> {
         let head = self.window.fetch(lsn, HEADER_LEN as u64, limit)?;
         let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else { return Ok(Scan::Unwritten) };

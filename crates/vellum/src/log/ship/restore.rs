@@ -1,8 +1,9 @@
-//! Making a log again from what was shipped.
+//! Making a log again from its shipped bytes.
 //!
 //! The segments are written in their order. Until they are all on the device, the directory holds
-//! the file `restoring` and no geometry file: `open` refuses it, and [`Restorer::resume`] goes on.
-//! What is written then is opened by ordinary recovery, as a log that has lost its control file.
+//! the file `restoring` and no geometry file: `open` refuses it, and [`Restorer::resume`]
+//! continues. The restored log is then opened by ordinary recovery, as a log that has lost its
+//! control file.
 //!
 //! **If the process dies here**: all segments but the newest are on the device; the newest one is
 //! written again from its start.

@@ -25,7 +25,7 @@ impl RestoreOptions {
     }
 }
 
-/// The file of a text log that what is written next belongs to
+/// The file of a text log that the next bytes belong to
 /// ([`Restorer::file`](crate::ship::Restorer::file)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

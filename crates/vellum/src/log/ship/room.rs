@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// The most files that are made of gaps in one restore.
 pub(crate) const GAP_FILES_MAX: u64 = 1 << 16;
 
-/// What is asked for.
+/// The needed space.
 pub(crate) struct Need {
     /// Bytes of records.
     pub(crate) bytes: u64,

@@ -1,8 +1,8 @@
-//! The file `ship`: what the process that ships the log must know after a crash. What that is, the
-//! log does not know.
+//! The file `ship`: the state that the shipper needs after a crash. The log does not know its
+//! content.
 //!
-//! **If the process dies here**: the file holds what was saved before; what was written under the
-//! unfinished name is replaced by the next.
+//! **If the process dies here**: the file holds the earlier state; the next save replaces the file
+//! with the unfinished name.
 
 use rustix::io::Errno;
 
@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, sys};
 /// Far more than a shipper has to know.
 const LEN_MAX: usize = 256 << 10;
 
-/// What was saved last; `None` where nothing was.
+/// The state that was saved last; `None` where there is none.
 pub(crate) fn load(core: &Core) -> Result<Option<Vec<u8>>> {
     let path = core.files.dir.join(SHIP_NAME);
     match core.files.dir.read(&path, LEN_MAX) {

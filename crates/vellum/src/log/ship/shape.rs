@@ -1,4 +1,4 @@
-//! What a log is made of, to be kept with what is shipped, so that it can be restored.
+//! The shape of a log, which is kept with the shipped bytes, so that the log can be restored.
 
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
@@ -15,8 +15,8 @@ const LEN: usize = FILE_LEN + 16;
 /// Bytes of a geometry file with an identity.
 const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
 
-/// What a log is made of ([`ship::Ship::shape`](crate::ship::Ship::shape)): what a
-/// [`Restorer`](crate::ship::Restorer) needs beside the bytes.
+/// The shape of a log ([`ship::Ship::shape`](crate::ship::Ship::shape)): a
+/// [`Restorer`](crate::ship::Restorer) needs it beside the bytes.
 ///
 /// It has the secret that goes into the checksums of frames. A user that can read it can make
 /// frames that pass for the log's own.
@@ -85,7 +85,7 @@ impl LogShape {
         bytes
     }
 
-    /// Reads a shape, whoever has written it: what it says is within the bounds of a log.
+    /// Reads a shape of any origin: its values are within the bounds of a log.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Ends of records behind `shipped` that are remembered.
 const ENDS_MAX: usize = 4096;
 
-/// The right to ship a log, and what that takes.
+/// The right to ship a log, and the calls for it.
 ///
 /// Made by [`ship::Ship::elect`](crate::ship::Ship::elect). One process has it at a time, until
 /// this is dropped or the process dies. A forked child does not have it: there every call returns
@@ -34,7 +34,7 @@ pub struct Shipper {
     core: Arc<Core>,
     elected: Elected,
     raw: Mutex<Raw>,
-    /// Where records are known to end, behind what is shipped.
+    /// Known ends of records behind the shipped end.
     ends: Mutex<BTreeSet<Lsn>>,
     hold: Mutex<Option<Cursor>>,
 }
@@ -45,7 +45,7 @@ impl Shipper {
         let Some(elected) = Elected::take(core)? else { return Ok(None) };
         let words = &core.words().ship;
         words.set_holder(Some(me));
-        // What the one before has said is true, but not how it is doing.
+        // The shipped end of the one before is true, but not its status.
         state::set_status(words, ShipStatus::Running, None);
         let core = Arc::clone(core);
         let (raw, ends) = (Mutex::new(Raw::new(Arc::clone(&core))), Mutex::default());
@@ -58,14 +58,15 @@ impl Shipper {
         raw::first_kept(&self.core)
     }
 
-    /// End of what may be shipped: what survives a power cut here. In a log that is not
-    /// [staged](crate::Fill::Staged), commits what readers see first. It waits for no append: a
-    /// record behind one that is in progress is shipped later. [`sync`](Shipper::sync) waits.
+    /// End of the records that may be shipped: those that survive a power cut here. In a log that
+    /// is not [staged](crate::Fill::Staged), commits the published records first. It waits for no
+    /// append: a record behind one that is in progress is shipped later. [`sync`](Shipper::sync)
+    /// waits.
     ///
     /// # Errors
     ///
     /// As for [`Log::sync`](crate::Log::sync), but for [`Poisoned`](crate::ErrorKind::Poisoned):
-    /// what was durable before stays durable, and may be shipped.
+    /// earlier durable records stay durable, and may be shipped.
     ///
     /// # Cost
     ///
@@ -116,12 +117,12 @@ impl Shipper {
         self.words().wanted()
     }
 
-    /// Sleeps until there is something to do for who has begun to ship everything before `from`:
-    /// somebody waits for more, or, where nothing behind `from` is durable, something is now; for
+    /// Sleeps until there is work for a shipper that has begun to ship everything before `from`: a
+    /// process waits for more, or, where nothing behind `from` is durable, something is now; for
     /// `timeout` at most.
     ///
-    /// What is appended to a log that nobody commits wakes nobody: pass the time after which you
-    /// want to look anyway.
+    /// An append to a log without commits wakes no shipper: pass the time after which you want to
+    /// check anyway.
     ///
     /// # Cost
     ///
@@ -148,9 +149,9 @@ impl Shipper {
         }
     }
 
-    /// Reads the bytes of the log from `from` on, of one segment and before what is
-    /// [durable](Shipper::durable), as many as `buf` holds. Of a framed log the checksums of all
-    /// frames are verified; the bytes end behind a whole record or batch, unless that is longer
+    /// Reads the bytes of the log from `from` on, of one segment and before the
+    /// [durable](Shipper::durable) end, as many as `buf` holds. Of a framed log the checksums of
+    /// all frames are verified; the bytes end behind a whole record or batch, unless that is longer
     /// than `buf`. Of a text log they end behind a line, if one ends there.
     ///
     /// A piece without bytes and with `next` equal to `from` says that nothing more is durable.
@@ -158,10 +159,10 @@ impl Shipper {
     ///
     /// # Errors
     ///
-    /// [`Trimmed`](crate::ErrorKind::Trimmed) if the position is kept no more: what is between it
+    /// [`Trimmed`](crate::ErrorKind::Trimmed) if the position is kept no more: the range between it
     /// and [`begin`](Shipper::begin) is a gap. [`Corrupt`](crate::ErrorKind::Corrupt) with file and
     /// position where a frame is damaged. [`OutOfRange`](crate::ErrorKind::OutOfRange) for a
-    /// position behind what is durable. [`Io`](crate::ErrorKind::Io).
+    /// position behind the durable end. [`Io`](crate::ErrorKind::Io).
     ///
     /// # Cost
     ///
@@ -181,8 +182,8 @@ impl Shipper {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) behind what is durable here: a power cut would
-    /// take that back.
+    /// [`OutOfRange`](crate::ErrorKind::OutOfRange) behind the durable end here: a power cut would
+    /// take those records back.
     pub fn set_shipped(&self, end: Lsn) -> Result<()> {
         self.check_mine()?;
         let durable = commit::durable(&self.core.words().commits);
@@ -204,8 +205,8 @@ impl Shipper {
     }
 
     /// Where the last record or batch ends of which it is known that it is
-    /// [shipped](Shipper::set_shipped) whole. If that is all that is shipped, what is shipped next
-    /// begins with a record.
+    /// [shipped](Shipper::set_shipped) whole. If that is all that is shipped, the next piece begins
+    /// with a record.
     pub fn whole(&self) -> Lsn {
         self.words().whole()
     }
@@ -236,8 +237,8 @@ impl Shipper {
         Ok(())
     }
 
-    /// What was [saved](Shipper::save) last, by this process or another one; `None` where nothing
-    /// was.
+    /// The state that was [saved](Shipper::save) last, by this process or another one; `None` where
+    /// there is none.
     ///
     /// # Errors
     ///
@@ -256,12 +257,12 @@ impl Shipper {
     ///
     /// [`Busy`](crate::ErrorKind::Busy) in a forked child;
     /// [`Removed`](crate::ErrorKind::Removed) where the log is not at its path any more;
-    /// [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io). What was saved before
+    /// [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io). The earlier state
     /// stays then.
     ///
     /// # Durability
     ///
-    /// When it returns, what it was given survives a power cut.
+    /// When it returns, `bytes` survive a power cut.
     pub fn save(&self, bytes: &[u8]) -> Result<()> {
         self.check_mine()?;
         saved::save(&self.core, bytes)

@@ -17,7 +17,7 @@ pub enum ShipStatus {
     /// No process ships the log.
     #[default]
     None = 0,
-    /// What is durable is shipped as it comes.
+    /// Durable records are shipped as they come.
     Running = 1,
     /// The store cannot be used at this moment; it is tried again.
     Retrying = 2,
@@ -36,19 +36,19 @@ pub enum ShipStatus {
 pub enum ShipFault {
     /// No answer came.
     Unreachable = 1,
-    /// The store refuses the credentials, or what they ask for.
+    /// The store refuses the credentials, or their request.
     Denied = 2,
-    /// There is no such bucket, container or directory, or what was there is gone.
+    /// There is no such bucket, container or directory, or it was removed.
     Missing = 3,
     /// The store asks for fewer requests.
     Throttled = 4,
     /// Any other failure of the store.
     Store = 5,
-    /// What is read here is damaged, or cannot be read.
+    /// The local log is damaged, or cannot be read.
     Local = 6,
 }
 
-/// What the shipper has done, counted since the control file was made.
+/// The work of the shipper, counted since the control file was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShipCounters {
@@ -68,7 +68,7 @@ pub struct ShipCounters {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ShipState {
-    /// What the shipper does, or has stopped with.
+    /// The state of the shipper, or its last error.
     pub status: ShipStatus,
     /// What failed last, and a number of the store's, such as an HTTP status, or 0.
     pub fault: Option<(ShipFault, u16)>,
@@ -76,7 +76,7 @@ pub struct ShipState {
     pub pid: Option<u32>,
     /// Number of the generation that is shipped to.
     pub generation: u64,
-    /// End of what is shipped, or zero where no shipper has said it since the last boot.
+    /// End of the shipped records, or zero where no shipper has reported it since the last boot.
     pub shipped: Lsn,
     /// When that was said.
     pub shipped_at: Option<SystemTime>,
@@ -86,7 +86,7 @@ pub struct ShipState {
     pub held_from: Option<Lsn>,
     /// The newest stretch that was removed here before it was shipped.
     pub gap: Option<(Lsn, Lsn)>,
-    /// What was done.
+    /// The work so far.
     pub counters: ShipCounters,
 }
 

@@ -1,7 +1,7 @@
 //! Waiting until something is shipped.
 //!
-//! **If the process dies here**: who waits holds nothing. If the shipper dies, those who wait find
-//! its lock free at their next look, and return.
+//! **If the process dies here**: a waiter holds nothing. If the shipper dies, waiters find its lock
+//! free at their next check, and return.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(crate) fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<
     let mut core = Arc::clone(core);
     loop {
         let words = &core.words().ship;
-        // What is shipped ends where a record does, so one byte more is all of it.
+        // The shipped part ends at the end of a record, so one byte more is all of it.
         if words.whole() > lsn {
             return refuse_lost(&core, lsn).map(|()| words.shipped());
         }
@@ -73,7 +73,7 @@ fn check_can_be_shipped(core: &Core, lsn: Lsn) -> Result<()> {
         return Err(not_shipped(core, ErrorKind::OutOfRange, what, lsn));
     }
     if commits::durable(&core.words().commits) <= lsn {
-        // It never will be, and what is not durable is not shipped.
+        // It never will be, and records that are not durable are not shipped.
         poison::check(core)?;
     }
     let status = state::status(&core.words().ship).0;
