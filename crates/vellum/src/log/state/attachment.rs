@@ -47,7 +47,7 @@ const SHARED_SLOT_COUNT: usize = 64;
 pub(crate) struct Attachment {
     /// Holds the lock of this life's place; nothing else uses this open file.
     lock_file: Marked,
-    /// Holds the lock by which this process, and who was forked from it, is present. Given up by
+    /// Holds the lock by which this process, and its forked children, are present. Given up by
     /// closing it, and not by unlocking, which would unlock for a child as well. `None` at the end.
     pub(crate) presence: Mutex<Option<Marked>>,
     /// Whether this process could not be present again after it was alone. Others may have gone on
@@ -63,7 +63,7 @@ pub(crate) struct Attachment {
     pub(crate) claimed_count: AtomicUsize,
     /// Position up to which nothing more is prepared ahead, after that failed.
     back_off_until: AtomicU64,
-    /// Who was waited for in vain to give it up (`text::write_lock`), or 0.
+    /// The holder that was waited for in vain (`text::write_lock`), or 0.
     pub(crate) given_up: AtomicU64,
     segments: Mutex<OpenSegments>,
     /// Files that are kept open for those who read single records.
@@ -90,7 +90,7 @@ impl OpenSegments {
     }
 }
 
-/// What a thread needs to append, taken for the length of one append.
+/// The resources of an append, taken by a thread for its length.
 #[derive(Default)]
 pub(crate) struct LocalSlot {
     /// The shared slot, once claimed.
@@ -115,14 +115,14 @@ pub(crate) struct LocalSlot {
     pub(crate) after_publish: AfterPublish,
 }
 
-/// What a writer has to do once its record is published.
+/// The tasks of a writer once its record is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AfterPublish {
     /// Its reservation made a new file, whose predecessors are to be looked after.
     pub(crate) has_rotated: bool,
     /// It made space ready while memory is full of dirty pages, and sleeps for so long.
     pub(crate) pause: Duration,
-    /// Its record has come near the end of what is ready.
+    /// Its record has come near the end of the ready space.
     pub(crate) space: Option<Space>,
 }
 
@@ -190,7 +190,7 @@ impl LocalSlot {
 impl Inherit for Attachment {
     fn disown(&self) {
         self.lock_file.close_inherited();
-        // Held only by who detaches or truncates; then the copy goes with the process.
+        // Held only while detaching or truncating; then the copy ends with the process.
         if let Ok(presence) = self.presence.try_lock() {
             presence.iter().for_each(Marked::close_inherited);
         }
@@ -277,7 +277,7 @@ impl Attachment {
         self.presence().take();
     }
 
-    /// Gives back every slot that is not in use, with what it has open.
+    /// Gives back every slot that is not in use, with its open segments.
     pub(crate) fn empty_slots(&self, words: &Words) {
         for mut slot in self.slots.all_idle() {
             slot.forget_segment();
@@ -320,7 +320,7 @@ impl Attachment {
         self.lock_file.fd()
     }
 
-    /// What this process can find out about the other participants.
+    /// The liveness of the other participants, as this process can find it out.
     pub(crate) fn liveness<'a>(&'a self, words: &'a Words) -> LockLiveness<'a> {
         LockLiveness { words, lock_file: self.lock_file(), me: self.me() }
     }
@@ -329,7 +329,7 @@ impl Attachment {
         self.me
     }
 
-    /// Who this process is in envelopes.
+    /// The identity of this process in envelopes.
     #[inline]
     pub(crate) fn writer_id(&self) -> WriterId {
         *self.writer_id.get_or_init(|| {

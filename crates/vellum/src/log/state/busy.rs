@@ -1,9 +1,9 @@
 //! Threads that are in the middle of something, in a process that may have lost the control file.
 //!
-//! Such a process stores into words that nobody else sees (`shared::lost`), so it cannot let go of
-//! what it holds in those that the others see. It steps back: it has them take it for dead. That is
-//! true once none of its threads changes a file because of what it holds there. Appends have a slot
-//! for as long as they do, everything else is [`Busy`].
+//! Such a process stores into words that no other process sees (`shared::lost`), so it cannot
+//! release its locks in the real words. It drops its liveness lock, and the others treat it as
+//! dead. That is right once none of its threads changes a file because of a lock in the real words.
+//! Appends have a slot while they do, everything else is [`Busy`].
 
 use std::sync::{PoisonError, RwLockReadGuard};
 

@@ -115,7 +115,7 @@ pub(crate) fn rights(dir: &Dir, mode: u32) -> rustix::io::Result<Rights> {
             Ok(file) if FileType::from_raw_mode(file.st_mode) == FileType::RegularFile => {
                 return Rights::like(&file, dir);
             }
-            // What is no file is refused when it is opened.
+            // An entry that is no file is refused when it is opened.
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
         }

@@ -38,7 +38,7 @@ pub(crate) struct Core {
     pub(crate) region: Region,
 }
 
-/// What a participant has in the log, and how it leaves.
+/// The resources of a participant in the log, and how it leaves.
 pub(crate) struct Participation {
     pub(crate) attachment: PerProcess<Attachment>,
     /// For the last handle of this process; none once it has left.
@@ -62,13 +62,13 @@ impl Core {
     /// Refuses to go on with words that storage has failed under: others do not see what this
     /// process stores into them.
     ///
-    /// A caller that changes files because of what it has stored asks in between.
+    /// A caller that changes files because of its stores checks in between.
     #[inline]
     pub(crate) fn check_region(&self) -> Result<()> {
         if self.region.is_lost() { Err(self.lost()) } else { Ok(()) }
     }
 
-    /// The error of who has lost the control file.
+    /// The error of a process that has lost the control file.
     #[cold]
     pub(crate) fn lost(&self) -> Error {
         let errno = match self.files.dir.try_for_space() {
@@ -93,7 +93,7 @@ impl Core {
         }
     }
 
-    /// What this process can find out about the participants, though it be none.
+    /// The liveness of the participants, as a process can find it out that is none.
     ///
     /// The lock file is opened each time, because a program may close any descriptor. A process
     /// that may not open it goes by `/proc` alone.
@@ -116,7 +116,7 @@ impl Core {
         policy.rotate_bytes.map_or(self.files.capacity(), |limit| limit.min(self.files.capacity()))
     }
 
-    /// End of what is ready to be stored to.
+    /// End of the space that is ready to be stored to.
     pub(crate) fn ready_end(&self) -> Lsn {
         tail_word::ready_end(self.words())
     }

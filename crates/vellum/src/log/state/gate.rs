@@ -78,9 +78,9 @@ impl Gate {
     }
 }
 
-/// Whether some process is attached, as far as one can tell who may not wait at the gate: to who
-/// may not open the lock file nobody seems to be. One that is alone may be about to change what the
-/// words say, and is not attached yet, or no longer.
+/// Whether some process is attached, as far as a caller can tell that may not wait at the gate:
+/// without the right to open the lock file it finds none. A process that is alone may be about to
+/// change the words, and is not attached yet, or no longer.
 pub(crate) fn is_somebody_present(dir: &Dir) -> bool {
     // For reading: to ask for a lock takes no more, and a filesystem may be mounted for reading
     // only.

@@ -42,7 +42,7 @@ impl Helpers {
         let me = thread::current().id();
         let mut threads = self.threads();
         threads.retain(|thread| thread.id() != me);
-        // What this one has put off is for the others from now on.
+        // The others do the postponed work of this one from now on.
         let until = if threads.is_empty() { NOBODY } else { 0 };
         self.asked_until.store(until, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Who holds what others may wait for: locks, groups on their way, reservations, the gate.
+//! The holds that others may wait for: locks, groups on their way, reservations, the gate.
 //!
-//! Nothing here is part of the protocol: it is for people who want to know why a log stands still.
-//! What the dead hold is taken over by who needs it; what a stopped process holds is not, because
-//! it may go on at any moment (`docs/protocol.md`, "Why there is no fencing").
+//! Nothing here is part of the protocol: it shows people why a log does not move. The next process
+//! that needs a hold of the dead takes it over; a hold of a stopped process is not taken over,
+//! because that one may continue at any moment (`docs/protocol.md`, "Why there is no fencing").
 
 use std::fmt;
 use std::time::Duration;
@@ -23,11 +23,11 @@ use crate::shared::tail_word;
 use crate::sys::process::{Incarnation, Life};
 use crate::sys::{clock, lock};
 
-/// Something that others may wait for, and who holds it.
+/// Something that others may wait for, and its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hold {
-    /// What is held.
+    /// The kind of the hold.
     pub what: HoldKind,
     /// Which part of the log it is about: of a commit group or an append.
     pub range: Option<InFlight>,
@@ -37,7 +37,7 @@ pub struct Hold {
     /// Whether that is another PID namespace than the caller's, so that the number means another
     /// process here, or none.
     pub other_namespace: bool,
-    /// What that process does.
+    /// The state of that process.
     pub state: ProcessState,
     /// For how long others have waited for this, since the first of them noticed, which takes about
     /// 10 ms; `None` where nobody has had to, or cannot say.
@@ -54,7 +54,7 @@ pub struct InFlight {
     pub bytes: u64,
 }
 
-/// What can be held.
+/// The kinds of holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HoldKind {
@@ -82,7 +82,7 @@ pub enum HoldKind {
     Cursors,
 }
 
-/// What a process does that holds something.
+/// The state of a process that holds something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessState {
@@ -93,7 +93,7 @@ pub enum ProcessState {
     /// It does not go on until somebody has it go on: stopped by a signal or a debugger, or its
     /// control group is frozen, as by `docker pause`.
     Stopped,
-    /// It is dead: who needs what it held takes it over.
+    /// It is dead: the next process that needs its hold takes it over.
     Dead,
     /// It cannot be seen from here: in another PID namespace, or behind the caller's rights.
     Unknown,
@@ -117,7 +117,7 @@ pub(crate) fn holds(core: &Core) -> Vec<Hold> {
     all
 }
 
-/// Who holds a lock in the shared words.
+/// The holder of a lock in the shared words.
 pub(crate) fn of_lock(core: &Core, what: HoldKind) -> Option<Hold> {
     let (owner, since) = lock_of(core, what)?.holder()?;
     Some(hold(core, what, owner, None, since))
@@ -160,7 +160,7 @@ fn append(core: &Core, slot: usize, range: Range) -> Option<Hold> {
     Some(hold(core, HoldKind::Append, owner, Some(range), since))
 }
 
-/// Who holds a byte of the lock file for a moment.
+/// The processes that hold a byte of the lock file for a moment.
 pub(crate) fn of_lock_file(core: &Core, what: HoldKind, byte: u64) -> Vec<Hold> {
     let path = core.files.dir.join(LOCK_NAME);
     let Ok(file) = core.files.dir.open_file(&path, OFlags::RDONLY) else { return Vec::new() };
@@ -203,7 +203,7 @@ fn hold(
     }
 }
 
-/// What a participant does.
+/// The state of a participant.
 pub(crate) fn state_of(core: &Core, owner: Owner, who: &Incarnation) -> ProcessState {
     let is_alive = match core.writer.as_ref().and_then(Participation::own) {
         Some(attachment) => attachment.liveness(core.words()).is_alive(owner),
@@ -261,7 +261,7 @@ named!(
     Unknown = "unknown"
 );
 
-/// What is held, by whom, what that one does, and since when others wait: a sentence without its
+/// The hold, its holder, the state of that one, and since when others wait: a sentence without its
 /// end.
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,8 @@
 //! The log's identity in its two files: reading it, making it, and beginning another epoch.
 //!
-//! The copy in the geometry file is synced before anybody may reserve a position again. The copy in
-//! the control file is what processes look at that have the log open, and what is left where
-//! somebody removes the geometry file.
+//! The copy in the geometry file is synced before a position may be reserved again. Processes that
+//! have the log open read the copy in the control file, which is also left where a user removes the
+//! geometry file.
 //!
 //! **If the process dies here**: of a change that did not reach the first copy nothing has
 //! happened. One that reached only the first copy counts, because it has the higher number; the
@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Result};
 /// itself goes on in steps of one, so the two do not meet.
 const FORK_STEP: u64 = 1 << 32;
 
-/// What the files say of a log's identity.
+/// A log's identity in the files.
 pub(crate) struct Stored {
     /// `None` in a log of an earlier version.
     pub(crate) identity: Option<Identity>,
@@ -240,7 +240,7 @@ pub(crate) fn live_epoch(core: &Core) -> u64 {
     }
 }
 
-/// What the log says of a position, and the epoch in which it says so.
+/// The LSN of a position, and the epoch of that answer.
 pub(crate) fn resolve(core: &Core, position: Position, meaning: Meaning) -> Result<(Lsn, u64)> {
     let identity = current(core).ok_or_else(|| no_identity(core))?;
     let lsn =

@@ -2,7 +2,7 @@
 //! expect one: `app.log` is then a link to `app.log.d/current`, and each of the two is its name.
 //!
 //! **If the process dies here**: the link is made last, and made again within a second by another
-//! who writes, or by the next opener with the same option.
+//! writer, or by the next opener with the same option.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::files::names::{CONTROL_NAME, CURRENT_NAME, GEOMETRY_NAME};
 use crate::sys::file::directory_of;
 
-/// What the name of the directory has behind that of the link.
+/// The end of the directory's name, behind the name of the link.
 const SUFFIX: &str = ".d";
 /// No name is longer. Where the directory's would be, the directory has the path itself.
 const NAME_BYTES_MAX: usize = 255;

@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What has the name of a file that was there.
+/// The file that has the name of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileMatch {
     Same,
@@ -116,7 +116,8 @@ fn copy(core: &Core, segment: &Segment, len: u64, path: &Path) -> Result<()> {
     sys::sync::sync(&target).or_os("sync", path)
 }
 
-/// What has the name of the file that was `known`; what cannot be looked at is taken to be it.
+/// The file that has the name of the `known` one; a file without a readable status is taken to be
+/// it.
 pub(crate) fn file_match(core: &Core, name: &str, known: (u64, u64)) -> FileMatch {
     match core.files.dir.stat(&core.files.dir.join(name)) {
         Ok(found) if (found.st_dev, found.st_ino) == known => FileMatch::Same,

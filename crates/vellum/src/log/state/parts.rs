@@ -1,4 +1,4 @@
-//! What an open log is made of, by who needs it.
+//! The parts of an open log, by their users.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -26,7 +26,7 @@ pub(crate) struct Ready {
     pub(crate) filesystem: Filesystem,
     /// How large the pieces are in which this process writes zeros.
     pub(crate) pieces: Pieces,
-    /// How this process slows down where memory is full of what the device has not got yet.
+    /// How this process slows down where memory is full of pages that the device has not got yet.
     pub(crate) pace: Pace,
     /// How long the commit groups were since this process made its last segment.
     pub(crate) groups: Groups,
@@ -43,15 +43,15 @@ pub(crate) struct Ready {
 pub(crate) struct Commits {
     /// Where records wait until they are committed, in a log that stages them.
     pub(crate) stage: Option<Stage>,
-    /// The way of what is staged.
+    /// The way of staged records.
     pub(crate) commit_path: CommitPath,
     /// Groups are written in blocks of this many bytes.
     pub(crate) block: u64,
-    /// When a checkpoint is due, and who is told.
+    /// When a checkpoint is due, and the event for it.
     pub(crate) trigger: Trigger,
 }
 
-/// What this process has chosen for its own calls.
+/// The choices of this process for its own calls.
 pub(crate) struct Choices {
     /// How long calls wait for others.
     pub(crate) timeout: Option<Duration>,
@@ -68,7 +68,7 @@ pub(crate) struct Choices {
 /// What opening the log has found.
 #[derive(Default)]
 pub(crate) struct Opened {
-    /// What it had to recover.
+    /// The recovery, if one was needed.
     pub(crate) recovery: Option<Recovery>,
     /// The log's identity then.
     pub(crate) identity: Option<Identity>,

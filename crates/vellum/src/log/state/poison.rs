@@ -44,9 +44,9 @@ pub(crate) fn error(core: &Core) -> Error {
     Error::poisoned(errno, operation, &path)
 }
 
-/// Poisons the log if `answer` says that a sync beside the commits has failed: the kernel tells
-/// nobody else, and what the device may have lost with it, a commit may be about to promise.
-/// A log in which nothing is committed promises nothing, and goes on.
+/// Poisons the log if `answer` says that a sync beside the commits has failed: the kernel reports
+/// it to no other caller, and a commit may be about to promise records that the device may have
+/// lost with it. A log without commits promises nothing, and continues.
 pub(crate) fn heed_sync<T>(core: &Core, answer: Result<T>) -> Result<T> {
     let words = &core.words().commits;
     let Some(errno) = answer.as_ref().err().and_then(Error::failed_sync) else { return answer };

@@ -53,7 +53,7 @@ struct Last {
     habit: Habit,
 }
 
-/// What is expected after the end of a group.
+/// The threads that are expected after the end of a group.
 #[derive(Clone, Copy)]
 struct Expected {
     /// `waited` when the group ended.
@@ -174,7 +174,7 @@ impl Gathering<'_> {
     pub(crate) fn note_begun(mut self) -> u64 {
         self.has_begun = true;
         let mut last = self.returning.newest();
-        // Under the lock, so that it is not before what the last one saw.
+        // Under the lock, so that it is not before the last one's count.
         let commits = self.returning.waited_count();
         let carried = commits - last.begun_at;
         last.begun_at = commits;

@@ -1,7 +1,7 @@
 //! Waiting for others no longer than the caller wants, and naming who was waited for in vain.
 //!
-//! A call that gives up has reserved nothing and holds nothing. What others wait for it to do, it
-//! leaves as a process that dies there does: a waiter does it.
+//! A call that gives up has reserved nothing and holds nothing. It leaves its work as a dead
+//! process would. Another process finishes it.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ pub(crate) fn check_not_for_self(core: &Core, own: &Attachment, end: Lsn) -> Res
     Err(Error::new(ErrorKind::Busy, message).at_path(&core.files.dir).at_lsn(start))
 }
 
-/// The error of who has waited in vain for everything before `end` to be durable.
+/// The error of a call that has waited in vain for everything before `end` to be durable.
 #[cold]
 pub(crate) fn commit_timed_out(core: &Core, end: Lsn) -> Error {
     let group = || holds::groups(core).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
@@ -50,7 +50,7 @@ pub(crate) fn commit_timed_out(core: &Core, end: Lsn) -> Error {
     timed_out(core, group().or_else(append).or_else(lock))
 }
 
-/// The error of who has waited in vain for others to commit the record at `lsn`.
+/// The error of a call that has waited in vain for others to commit the record at `lsn`.
 #[cold]
 pub(crate) fn not_durable_yet(core: &Core, lsn: Lsn) -> Error {
     let group = holds::groups(core).min_by_key(|hold| hold.range.map(|r| r.first_lsn));
@@ -59,7 +59,7 @@ pub(crate) fn not_durable_yet(core: &Core, lsn: Lsn) -> Error {
     gave_up(core, &blame)
 }
 
-/// The error of who has waited in vain for what `hold` says.
+/// The error of a call that has waited in vain for `hold`.
 #[cold]
 pub(crate) fn timed_out(core: &Core, hold: Option<Hold>) -> Error {
     let blame = hold.map_or_else(

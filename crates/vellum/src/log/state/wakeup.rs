@@ -3,9 +3,9 @@
 //! A process can be woken by another through a futex, but no futex can be polled for. So a poller
 //! watches the control file by inotify(7), and arms the event count as a poller. The writer that
 //! finds it armed opens the control file and closes it again, which the watch reports. A writer
-//! that finds nobody waiting does nothing of that, and a waiter is woken once until it arms
-//! again. A timer looks again for what the watch misses: a writer that died before it woke anybody,
-//! or had no descriptor left, and one of an earlier version.
+//! that finds no waiter does nothing of that, and a waiter is woken once until it arms again. A
+//! timer covers the cases that the watch misses: a writer that died before it woke a waiter, or had
+//! no descriptor left, and one of an earlier version.
 //!
 //! `docs/decisions/0018-readers.md` has what else was considered.
 //!
@@ -28,7 +28,7 @@ use crate::shared::event_count;
 use crate::sys::descriptor::above_standard;
 use crate::{Error, ErrorKind, Result};
 
-/// What an event of the descriptor stands for, for who asks it.
+/// The meaning of an event of the descriptor, for a caller that asks.
 const WATCH: u64 = 1;
 const TIMER: u64 = 2;
 
@@ -40,7 +40,7 @@ pub(crate) fn wake_pollers(core: &Core) {
     let _ = core.files.dir.open_file(&core.files.dir.join(CONTROL_NAME), OFlags::RDONLY);
 }
 
-/// Wakes those who wait for what has become durable, and those who poll for it.
+/// Wakes the waiters and pollers for newly durable records.
 pub(crate) fn notify_durable(core: &Core) {
     if event_count::notify(&core.words().commits.ends.durable_count, false) {
         wake_pollers(core);

@@ -19,7 +19,7 @@ pub(crate) struct Watch {
     pub(crate) files: Option<Files>,
     /// The second in which somebody looked last.
     pub(crate) checked_at: AtomicU64,
-    /// What the tail word of the control file was when a reader could not believe it.
+    /// The tail word of the control file when a reader could not believe it.
     pub(crate) tail_word: u64,
     /// Until when nobody waits for a removal to be completed, after it was waited for once.
     waits_again_at: AtomicU64,

@@ -3,11 +3,11 @@
 //! What only a participant may do takes a `Writer`. It is two references, made for the length of a
 //! call.
 //!
-//! The lock under which space is made ready, and files are named and removed, is [`Prepare`]: what
-//! may be done only while it is held takes one.
+//! The lock under which space is made ready, and files are named and removed, is [`Prepare`]: a
+//! function that needs the lock takes one.
 //!
-//! **If the process dies here**: the next one takes the lock over, and does what was half done
-//! again.
+//! **If the process dies here**: the next one takes the lock over, and repeats the unfinished
+//! steps.
 
 use crate::Result;
 use crate::format::envelope::Envelope;
@@ -37,7 +37,7 @@ impl Core {
 }
 
 impl<'a> Writer<'a> {
-    /// What this process can find out about the other participants.
+    /// The liveness of the other participants, as this process can find it out.
     pub(crate) fn liveness(self) -> LockLiveness<'a> {
         self.attachment.liveness(self.core.words())
     }
@@ -93,7 +93,7 @@ impl<'a> Writer<'a> {
         Ok(Prepare { writer: self, held: Some(held), busy })
     }
 
-    /// Waits for the lock, or until `is_ready`: what the holder makes ready is for all who wait.
+    /// Waits for the lock, or until `is_ready`: the holder makes space ready for all waiters.
     pub(crate) fn lock_prepare_unless(
         self,
         is_ready: impl Fn() -> bool,
