@@ -1,16 +1,15 @@
 //! Whether the shared words agree with the files: with the segments, and with the stage.
 //!
-//! - Nothing may stand at the tail or behind: the words would be older than the segments, and what
-//!   stands there would be overwritten.
-//! - Everything between `durable` and the tail must be there, but for what the dead had reserved.
-//!   It is read whole, unless the page cache is known to be the same: a page of the words may be
-//!   newer than a page of any segment, and older than the page of the words beside it.
-//! - What the dead had reserved must not be there: padding it would destroy a record that was
+//! - Nothing may be at the tail or behind: the words would be older than the segments, and those
+//!   bytes would be overwritten.
+//! - Everything between `durable` and the tail must be there, but for the ranges of the dead. It is
+//!   read whole, unless the page cache is known to be the same: a page of the words may be newer
+//!   than a page of any segment, and older than the page of the words beside it.
+//! - The ranges of the dead must not hold records: padding it would destroy a record that was
 //!   published, if the slot is older than that.
 //! - The files must be there that the words say were made.
 //!
-//! What is durable is not read: if it is damaged, readers are told, as they would be at any other
-//! time.
+//! The durable part is not read: if it is damaged, readers get the error, as at any other time.
 
 use std::sync::Arc;
 
@@ -95,7 +94,7 @@ fn has_text(view: &dyn View, first: Lsn, from: Lsn) -> Result<bool> {
     Ok(false)
 }
 
-/// What is known of the page cache that the words were stored in.
+/// The page cache that the words were stored in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cache {
     /// It is the one there is: the control file has stayed in memory. So nothing of the segments is
@@ -105,7 +104,7 @@ pub(crate) enum Cache {
 }
 
 /// Whether everything from `durable` on is there, as the words say; with a page cache that was kept
-/// only the last segment is read, or what is staged. Nobody is attached.
+/// only the last segment is read, or the stage. No process is attached.
 pub(crate) fn is_whole(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let durable = commit::durable(&core.words().commits).max(core.begin());
@@ -149,15 +148,15 @@ pub(crate) fn allocated_end(core: &Core) -> Lsn {
     Lsn::new(core.words().allocated_end())
 }
 
-/// What the dead had reserved.
+/// The ranges that the dead had reserved.
 pub(crate) fn reserved(words: &Words) -> Vec<Range> {
     let seen = tail_word::load(words);
     let slots = 0..tail_word::used_slots(words);
     slots.filter_map(|slot| tail_word::granted(words, slot, seen)).collect()
 }
 
-/// Whether whole frames, and what was reserved, lead from `base` to exactly `tail`, and nothing is
-/// there behind.
+/// Whether whole frames, and reserved ranges, lead from `base` to exactly `tail`, and nothing is
+/// behind.
 fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) -> Result<bool> {
     let limit = core.files.segment_end(tail.max(core.ready_end()).min(allocated_end(core)));
     if !is_clear(core, tail, limit, reserved)? {
@@ -239,8 +238,8 @@ fn is_text(
     Ok(true)
 }
 
-/// Whether a file holds text from `start` to `end`: what was never written back reads as NULs up to
-/// the end of a sector, or as a file that is too short.
+/// Whether a file holds text from `start` to `end`: a part that was never written back reads as
+/// NULs up to the end of a sector, or as a file that is too short.
 fn is_text_to(segment: &ReadSegment, start: Lsn, end: Lsn, reserved: &[Range]) -> Result<bool> {
     let next_after = |at: u64, step: u64| (at + 1).next_multiple_of(step).min(end.get());
     let mut bytes = vec![0; STEP];

@@ -1,8 +1,8 @@
 //! Making what a log is made of before its first segment: the directory, the `lock` file, the
 //! geometry and the control file.
 //!
-//! **If the process dies here**: what is half made is told by the names of its files, and the next
-//! creator starts over.
+//! **If the process dies here**: the names of its files mark a half-made log, and the next creator
+//! starts over.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ impl Opened {
     }
 }
 
-/// Refuses options for a new log in `path` before anything is made for it. Whoever is faster than
-/// the log is created has them refused once more.
+/// Refuses options for a new log in `path` before anything is made for it. A process that is faster
+/// than this one has them refused once more.
 pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
     if named::holds_log(path) {
         return Ok(());

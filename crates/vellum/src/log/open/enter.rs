@@ -91,11 +91,11 @@ struct Entered {
     gate: Gate,
     /// Whether no process has the log open.
     is_first: bool,
-    /// What was made before the log itself.
+    /// The files and directories that were made before the log itself.
     made: Made,
 }
 
-/// What this process has made of a log that may not come to be.
+/// The parts that this process has made of a log that may not be completed.
 #[derive(Default)]
 struct Made {
     directory: Option<PathBuf>,
@@ -198,8 +198,8 @@ impl Entered {
     /// Makes this process a participant, and lets others through the gate.
     fn attach(self, core: &mut Core) -> Result<()> {
         if self.is_first {
-            // A truncation may not have come that far, or older segments were restored. A file
-            // that cannot be read is told to who uses the cursors.
+            // A truncation may not have come that far, or older segments were restored. Users of
+            // the cursors get the error of a file that cannot be read.
             let _ = CursorFile::of(core).clamp_cursors(tail_word::tail(core.words()));
             core.region.origin().iter().for_each(|origin| origin.reopen());
             self.gate.let_in().or_os("unlock", &self.dir.join(LOCK_NAME))?;
@@ -213,7 +213,7 @@ impl Entered {
     }
 }
 
-/// What a participant does first: it joins the policy, tidies up and makes space ready.
+/// The first tasks of a participant: it joins the policy, tidies up and makes space ready.
 fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     policy::join(core.writer()?, policy)?;
     TextWriter::of(core.writer()?).check_link();
@@ -243,7 +243,7 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
     let loss = words_check::loss(&control, &geometry, boot_id, &region).or_os("look at", &path)?;
     let is_poisoned = commit::is_poisoned(&region.words().commits);
     if is_poisoned {
-        // Before anything is removed or given out because of what is noted.
+        // Before anything is removed or given out because of the notes.
         rewrite::notes(dir, &geometry)?;
     }
     let core = Arc::new(core_with(dir, &geometry, region));
@@ -276,8 +276,9 @@ fn go_on(
         overwrite_control(&control, &geometry, positions, words.full.untold())
             .or_os("write", &core.files.dir.join(CONTROL_NAME))?;
     } else if core.commits.stage.is_some() {
-        // What was on its way to the device is in the stage still, and is written again. Nobody
-        // takes over the lanes of the dead: their words may be older than `durable`.
+        // Groups that were on their way to the device are in the stage still, and are written
+        // again. No process takes over the lanes of the dead: their words may be older than
+        // `durable`.
         commit::reset(&words.commits, commit::durable(&words.commits));
     }
     // No file of a staged log has been changed.
@@ -305,7 +306,7 @@ fn take_up_again(
         RecoveryReason::Reboot | RecoveryReason::Moved => words_check::reserved(core, listing)?,
         _ => Vec::new(),
     };
-    // What was noted later than the header of the control file, if the file is there.
+    // The notes that are newer than the header of the control file, if the file is there.
     let noted =
         stored_geometry(dir).unwrap_or(Geometry { has_commits: true, ..core.files.geometry });
     let geometry = Geometry { boot_id: this_boot()?, ..noted };
@@ -313,7 +314,7 @@ fn take_up_again(
     let files = Files::new(dir, &geometry, Rights::default());
     let (positions, listing) = recover::recover(&files, Arc::clone(listing), evidence)?;
     if lost.is_poisoned {
-        // After a failed sync. What a staged log has committed had been written directly.
+        // After a failed sync. Committed records of a staged log had been written directly.
         let from = if geometry.is_staged() { positions.recovered.durable } else { positions.begin };
         rewrite::records(dir, &geometry, from, positions.tail)?;
     }

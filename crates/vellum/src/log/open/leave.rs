@@ -1,4 +1,4 @@
-//! Leaving a log: what the last handle of a process does.
+//! Leaving a log: the steps of a process's last handle.
 
 use crate::error::OsResult;
 use crate::log::commit::Leader;
@@ -28,7 +28,7 @@ pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
     tidied.and(left.or_os("unlock", &core.files.dir))
 }
 
-/// What the last to leave does, in the gate.
+/// The steps of the last process to leave, in the gate.
 fn tidy(writer: Writer<'_>, gate: &Gate) -> Result<()> {
     let core = writer.core;
     drop(writer.attachment.presence().take());

@@ -16,7 +16,7 @@ use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Options, Result};
 
-/// The log `core`, which was good for reading files, with what is chosen for it.
+/// The log `core`, which was good for reading files, with the choices for it.
 pub(crate) fn chosen(
     mut core: Core,
     options: &Options,

@@ -166,8 +166,8 @@ fn worked_out(
     let evidence = Evidence::without_words(loss, identity);
     let files = Files::new(dir, geometry, Rights::default());
     let (found, _) = recover::find_end(&files, &Arc::new(Listing::read(dir)?), evidence)?;
-    // A process that may change nothing has synced nothing: only a commit record vouches for what
-    // was durable.
+    // A process that may change nothing has synced nothing: only a commit record vouches for
+    // durable records.
     let durable = match geometry.layout.has_commit_records() {
         true => found.recovered.durable,
         false => found.begin,

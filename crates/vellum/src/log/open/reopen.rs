@@ -5,8 +5,8 @@
 //! not noticed yet write to files that the new log does not have. The process that renames it holds
 //! a lock on that very directory, so nobody renames what another process has made in its place.
 //!
-//! **If the process dies here**: what was renamed stays so, and the next one finds no log at the
-//! path and makes it.
+//! **If the process dies here**: renamed files stay so, and the next one finds no log at the path
+//! and makes it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -40,8 +40,8 @@ fn is_half_removed(core: &Core) -> bool {
     core.watch.files.is_some_and(is_gone) && core.files.dir.is_at_path()
 }
 
-/// Gives what is left of this log at its path another name. What cannot be renamed stays: then
-/// opening tells what is wrong.
+/// Gives the rest of this log at its path another name. A file that cannot be renamed stays: then
+/// opening returns the error.
 fn make_way(core: &Core) {
     if !is_half_removed(core) {
         return;

@@ -10,8 +10,8 @@
 //! Of a log that was closed in order only the last page is read, whose checksum was noted then.
 //!
 //! Neither the boot nor the file proves that something was lost: some containers have a boot id of
-//! their own, and some filesystems change the numbers of files. So words that are not believed are
-//! still asked for what the dead had reserved, if they agree with the files in everything.
+//! their own, and some filesystems change the numbers of files. So words that are not believed
+//! still count for the ranges of the dead, if they agree with the files in everything.
 //!
 //! **If the process dies here**: nothing was changed. That the log is closed is noted last, and
 //! taken back before anybody attaches.
@@ -79,8 +79,8 @@ pub(crate) fn agree(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -> R
     }
 }
 
-/// What the dead had reserved, if the words agree with the files in everything. For who does not
-/// believe them otherwise.
+/// The ranges of the dead, if the words agree with the files in everything. For an opener that does
+/// not believe them otherwise.
 pub(crate) fn reserved(core: &Arc<Core>, listing: &Arc<Listing>) -> Result<Vec<Range>> {
     let reserved = agreement::reserved(core.words());
     let is_proven = !reserved.is_empty()
@@ -89,8 +89,8 @@ pub(crate) fn reserved(core: &Arc<Core>, listing: &Arc<Listing>) -> Result<Vec<R
     Ok(if is_proven { reserved } else { Vec::new() })
 }
 
-/// Whether a reader without write permission, who cannot tell whether others are attached, may
-/// believe words that are of this boot and file. What is staged is little, and is read whole:
+/// Whether a reader without write permission, which cannot tell whether others are attached, may
+/// believe words that are of this boot and file. The staged part is small, and is read whole:
 /// without it, nothing behind can be read.
 pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     if core.commits.stage.is_some() {
@@ -104,13 +104,12 @@ pub(crate) fn agree_for_reading(core: &Arc<Core>) -> Result<bool> {
     if !agreement::is_older_than_segments(core, &Listing::read(&core.files.dir)?)? {
         return Ok(true);
     }
-    // Somebody has just appended: what was found there was reserved or made after the words were
-    // read.
+    // A process has just appended: the bytes there were reserved or made after the words were read.
     Ok(ends() != before)
 }
 
-/// Notes that the log is closed, and what it ends with. The caller is the only participant, holds
-/// the gate, and goes.
+/// Notes that the log is closed, and its end. The caller is the only participant, holds the gate,
+/// and leaves.
 pub(crate) fn note_closed(core: &Core) -> Result<()> {
     let (words, Some(origin)) = (core.words(), core.region.origin()) else { return Ok(()) };
     let tail = tail_word::tail(words);
@@ -136,7 +135,7 @@ fn is_as_closed(core: &Core) -> Result<bool> {
     Ok(closing_check(core, tail)? == Some(check))
 }
 
-/// A checksum of what stands before `tail`; `None` where that is not all there.
+/// A checksum of the bytes before `tail`; `None` where some of them are missing.
 fn closing_check(core: &Core, tail: Lsn) -> Result<Option<u64>> {
     let first = core.files.segment_of(Lsn::new(tail.get().saturating_sub(1)));
     let from = Lsn::new(tail.get().saturating_sub(CLOSING_LEN)).max(first);
