@@ -63,10 +63,10 @@ pub(crate) use state::named::{directory as directory_named, link as link_to};
 /// and after `fork` the child may go on using its copy: it becomes a participant of its own at its
 /// first append. No thread runs behind it.
 ///
-/// A clone is the same open log, and costs one atomic operation. What is made from a log, such
-/// as a [`Reader`] or a [`Committer`], holds it open as a clone does. When the last of them is
-/// dropped, the process leaves the log, and the last process to leave closes it; others notice
-/// nothing. [`close`](Log::close) does the same and tells of errors.
+/// A clone is the same open log, and costs one atomic operation. A [`Reader`] or a [`Committer`] of
+/// a log holds it open as a clone does. When the last of them is dropped, the process leaves the
+/// log, and the last process to leave closes it; others notice nothing. [`close`](Log::close) does
+/// the same and tells of errors.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -115,16 +115,16 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`Busy`](crate::ErrorKind::Busy) where a clone, or something that was made from the log,
-    /// holds it open: then the last of them leaves it when it is dropped, and its errors are told
-    /// to nobody. Otherwise as for [`commit`](Log::commit), [`NoSpace`](crate::ErrorKind::NoSpace)
-    /// and [`Io`](crate::ErrorKind::Io): the process has left the log all the same, and what was
-    /// not committed is there as after a `kill -9`.
+    /// [`Busy`](crate::ErrorKind::Busy) where a clone, a reader or a committer holds it open: then
+    /// the last of them leaves it when it is dropped, and its errors are lost. Otherwise as for
+    /// [`commit`](Log::commit), [`NoSpace`](crate::ErrorKind::NoSpace) and
+    /// [`Io`](crate::ErrorKind::Io): the process has left the log all the same, and uncommitted
+    /// records are there as after a `kill -9`.
     ///
     /// # Durability
     ///
-    /// What was committed survives a power cut, and so does all of a staged log that no other
-    /// process has open. No other record is made durable by this: [`sync`](Log::sync) is for that.
+    /// Committed records survive a power cut, and so does all of a staged log that no other process
+    /// has open. No other record is made durable by this: [`sync`](Log::sync) is for that.
     ///
     /// # Cost
     ///
@@ -160,7 +160,7 @@ impl Log {
     /// [`Io`](crate::ErrorKind::Io) where the directory cannot be read.
     pub fn stat(&self) -> Result<Stat> {
         let stat = stat::stat(&self.core);
-        // What was read in words that are lost is not true.
+        // Values of lost words are not true.
         self.core.check_region()?;
         stat
     }
@@ -210,7 +210,7 @@ impl Options {
     /// [`vellum.toml`](crate::advice::Advice); [`Incompatible`](crate::ErrorKind::Incompatible)
     /// where the path is something other than a log of this version;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) on a filesystem that cannot carry a log, with
-    /// the reason; [`Corrupt`](crate::ErrorKind::Corrupt) for damage to what was committed, with
+    /// the reason; [`Corrupt`](crate::ErrorKind::Corrupt) for damage to committed records, with
     /// file and position; [`Poisoned`](crate::ErrorKind::Poisoned) while others have the log open
     /// after a failed write; [`TooManyParticipants`](crate::ErrorKind::TooManyParticipants) when
     /// 1024 processes are attached.

@@ -33,9 +33,8 @@ impl Log {
     ///
     /// A small record costs one contended atomic operation and a copy; one over 128 KiB one
     /// `pwrite`, and so does one over 48 KiB of a thread that appends alone. One of the writers now
-    /// and then writes zeros for what the log takes in the next millisecond to the page cache:
-    /// 14 µs for 16 KiB, 300 µs for the most, which is
-    /// [`prefault_bytes`](crate::Tuning::prefault_bytes).
+    /// and then writes zeros to the page cache for the appends of the next millisecond: 14 µs for
+    /// 16 KiB, 300 µs for the most, which is [`prefault_bytes`](crate::Tuning::prefault_bytes).
     ///
     /// In a [staged](crate::Fill::Staged) log it then also gets on with the next segment: 512 KiB
     /// to the device for each 256 KiB of records, and two syncs at the end. Records of 64 KiB and
@@ -90,8 +89,8 @@ impl Log {
         Append::of(core).retry_when_full(|| Reservation::new(core, len))
     }
 
-    /// Begins a record that is written piece by piece, by [`write!`](std::write) or who else takes
-    /// an [`io::Write`](std::io::Write).
+    /// Begins a record that is written piece by piece, by [`write!`](std::write) or any other user
+    /// of an [`io::Write`](std::io::Write).
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

@@ -48,9 +48,9 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that was waited for, what it
-    /// holds and what it does; otherwise as for [`commit`](Log::commit). After it has timed out the
-    /// record is as it was: in the log, seen by readers, and made durable by a later commit.
+    /// [`TimedOut`](crate::ErrorKind::TimedOut), with the process that was waited for, its hold and
+    /// its state; otherwise as for [`commit`](Log::commit). After it has timed out the record is as
+    /// it was: in the log, seen by readers, and made durable by a later commit.
     ///
     /// # Cost
     ///
@@ -250,7 +250,7 @@ impl CommitPath {
     /// opening on.
     ///
     /// It is followed as it is, with a block that is smaller than a physical sector, too: see
-    /// [`Tuning::commit_path`](crate::Tuning::commit_path) for what that risks.
+    /// [`Tuning::commit_path`](crate::Tuning::commit_path) for the risk.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! `Log`: what is kept, by whom, and what is made ready.
+//! `Log`: keeping records, holds on them, and preparing space.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Log {
     /// # Durability
     ///
     /// In a framed log that commits, the new beginning survives a power cut when it returns. In
-    /// others, what was dropped may be there again after one.
+    /// others, dropped records may be there again after one.
     ///
     /// # Cost
     ///
@@ -53,7 +53,7 @@ impl Log {
     ///
     /// # Durability
     ///
-    /// Everything before is committed first. When it returns, what was dropped stays dropped.
+    /// Everything before is committed first. When it returns, dropped records stay dropped.
     ///
     /// # Cost
     ///

@@ -1,4 +1,4 @@
-//! The methods of [`Log`](super::Log), by what they are for.
+//! The methods of [`Log`](super::Log), by their purpose.
 
 mod append;
 pub(super) mod commit;

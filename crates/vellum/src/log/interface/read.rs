@@ -78,8 +78,7 @@ impl Log {
     }
 
     /// End of what readers can see: everything before it is filled. Where the log was opened for
-    /// reading only, what the dead had reserved and did not fill holds it back no more, because
-    /// readers go past that.
+    /// reading only, unfilled ranges of the dead hold it back no more, because readers skip them.
     pub fn published(&self) -> Lsn {
         read_limit::ReadLimit::of(&self.core).end
     }
@@ -115,7 +114,7 @@ impl Log {
         follow::wait_published(&self.core, lsn, timeout)
     }
 
-    /// End of what is reserved.
+    /// End of the reserved space.
     pub fn tail(&self) -> Lsn {
         tail_word::tail(self.core.words())
     }

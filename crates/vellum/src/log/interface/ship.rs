@@ -1,4 +1,4 @@
-//! `Log`: what has to do with shipping.
+//! `Log`: shipping.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Log> {
 }
 
 impl Log {
-    /// What has to do with shipping: waiting until records are also elsewhere, how shipping goes,
-    /// and the right to ship.
+    /// Shipping: waiting until records are also elsewhere, the state of shipping, and the right to
+    /// ship.
     pub fn ship(&self) -> Ship<'_> {
         Ship { core: &self.core }
     }
@@ -56,8 +56,8 @@ impl Ship<'_> {
         ship::wait::commit(self.core, lsn)
     }
 
-    /// End of what is shipped: everything before it is also where the log is shipped to. Zero where
-    /// no shipper has said it since the last boot. Never beyond [`Log::durable`].
+    /// End of the shipped records: everything before it is also in the store. Zero where no shipper
+    /// has reported it since the last boot. Never beyond [`Log::durable`].
     pub fn end(self) -> Lsn {
         let words = self.core.words();
         words.ship.shipped().min(commit::durable(&words.commits))
@@ -71,7 +71,7 @@ impl Ship<'_> {
     /// [`NoShipper`](crate::ErrorKind::NoShipper) at once where no process ships the log, and
     /// within 100 ms after the one that does has died;
     /// [`Fenced`](crate::ErrorKind::Fenced) where another machine or copy has taken over;
-    /// [`Poisoned`](crate::ErrorKind::Poisoned) for what can be committed no more;
+    /// [`Poisoned`](crate::ErrorKind::Poisoned) for a record that can be committed no more;
     /// [`TimedOut`](crate::ErrorKind::TimedOut); [`OutOfRange`](crate::ErrorKind::OutOfRange) for a
     /// position beyond the end; [`Trimmed`](crate::ErrorKind::Trimmed) for one that was removed
     /// before it was shipped.
@@ -110,7 +110,7 @@ impl Ship<'_> {
         Shipper::elect(self.core)
     }
 
-    /// Keeps nothing for the shipper any more ([`Shipper::hold`]): what was not shipped may be
+    /// Keeps nothing for the shipper any more ([`Shipper::hold`]): unshipped records may be
     /// removed. Forgets what a shipper has saved, so the log may be shipped elsewhere. False if
     /// there was neither.
     ///
@@ -122,8 +122,7 @@ impl Ship<'_> {
         ship::hold::detach(self.core)
     }
 
-    /// What the log is made of, for who restores it elsewhere
-    /// ([`Restorer`](crate::ship::Restorer)).
+    /// The shape of the log, for restoring it elsewhere ([`Restorer`](crate::ship::Restorer)).
     ///
     /// # Errors
     ///

@@ -54,10 +54,10 @@ impl Log {
         Reader::at(Arc::clone(&self.core), position, Meaning::Record)
     }
 
-    /// A reader that continues behind what was handled. `position` is a record's
+    /// A reader that continues behind the handled record. `position` is a record's
     /// [`next_lsn`](crate::Record::next_lsn), or the end of the log.
     ///
-    /// It holds as long as everything *before* it is what it was. So a program that had read
+    /// It holds as long as everything *before* it is unchanged. So a program that had read
     /// everything continues after a power cut that took nothing away before.
     ///
     /// # Errors

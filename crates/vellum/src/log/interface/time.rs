@@ -74,8 +74,8 @@ impl Log {
     /// # Cost
     ///
     /// As for [`positions_of_time`](Log::positions_of_time); with envelopes it also reads up to one
-    /// segment and what was appended in the minute before `time`: about a tenth of a second for a
-    /// segment of 64 MiB.
+    /// segment and the records of the minute before `time`: about a tenth of a second for a segment
+    /// of 64 MiB.
     pub fn reader_at_time(&self, time: SystemTime) -> Result<Reader> {
         loop {
             match time_index::reader_at(&self.core, time_index::nanos(time)) {

@@ -1,4 +1,4 @@
-//! What is kept and what goes: trimming, truncating, cursors.
+//! Keeping and removing records: trimming, truncating, cursors.
 
 pub(crate) mod beginning;
 pub(crate) mod cursors;

@@ -42,7 +42,7 @@ pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
             .at_lsn(before));
     }
     if core.commits.stage.is_some() {
-        // What is on its way to a file must arrive before the file goes.
+        // Bytes on their way to a file must arrive before the file is removed.
         Commit::of(core).commit_to(before)?;
     }
     Leader::of(writer).carry_checkpoint(before)?;

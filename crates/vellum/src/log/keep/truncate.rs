@@ -41,7 +41,7 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
     // In this order: all before `from` is published, so it is durable then.
     check(core, from)?;
     Commit::of(core).commit_published()?;
-    // Before the gate and the other locks, as who changes a cursor takes it.
+    // Before the gate and the other locks, in the order of a change of a cursor.
     let _cursors = CursorWriter::of(writer).lock_cursors()?;
     let answer = Presence::of(writer).alone(|| {
         let mut is_half_done = false;
@@ -59,7 +59,7 @@ pub(crate) fn truncate(core: &Arc<Core>, from: Lsn) -> Result<()> {
 /// Cuts the log at `from`; says whether it is neither as it was nor as it will be.
 fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let core = writer.core;
-    // In this order: who begins a group has the lock first and takes a slot then.
+    // In this order: a leader takes the lock first and a slot then.
     let busy = writer.busy();
     let lock = writer.lock_commits(wait::deadline(core), &busy)?;
     let words = core.words();
@@ -75,7 +75,8 @@ fn cut(writer: Writer<'_>, from: Lsn, is_half_done: &mut bool) -> Result<()> {
     let note = |cut| overwrite_geometry(&core.files.dir, &Geometry { cut, ..geometry });
     let end_at = |tail: TailWord| tail_word::set(words, tail);
     let begin_next_epoch = || {
-        // The new end first: who begins to read in the next epoch must find nothing of what goes.
+        // The new end first: a reader that begins in the next epoch must find none of the dropped
+        // records.
         end_at(TailWord::new(from, 0));
         identity::rewind(core, from)
     };

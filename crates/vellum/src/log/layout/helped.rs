@@ -4,7 +4,7 @@ use crate::Lsn;
 use crate::log::layout::text::TextLog;
 use crate::log::state::core::Core;
 
-/// What a thread of the program keeps ready, in windows of the longest.
+/// The space that a thread of the program keeps ready, in windows of the longest.
 const WINDOWS: u64 = 8;
 /// The same for text, in windows as they are, and at least so much: other programs see the zeros.
 const TEXT_WINDOWS: u64 = 4;

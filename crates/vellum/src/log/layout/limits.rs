@@ -26,21 +26,21 @@ pub(crate) fn file_len(core: &Core) -> u64 {
     }
 }
 
-/// Refuses, before anything is reserved, what this process may not write to a whole segment, or to
-/// a whole text file by the policy.
+/// Refuses an append, before anything is reserved, if this process may not write to a whole
+/// segment, or to a whole text file by the policy.
 pub(crate) fn check_size_limit(core: &Core) -> Result<()> {
     let len = file_len(core);
     sys::file::check_size_limit(len).or_os("write to a segment of the log", &core.files.dir)
 }
 
-/// Bytes that a reservation of `len` takes at `start`, with what is skipped before it.
+/// Bytes that a reservation of `len` takes at `start`, with the skipped bytes before it.
 pub(crate) fn len_at(core: &Core, start: Lsn, len: u64) -> u64 {
     let capacity = core.files.capacity();
     len_from(start.get() % capacity, len, capacity, limit_at(core, start))
 }
 
-/// Bytes that `len` bytes take from `offset` in a segment on, with what is skipped before them: no
-/// record ends behind `limit` but one that starts the segment.
+/// Bytes that `len` bytes take from `offset` in a segment on, with the skipped bytes before them:
+/// no record ends behind `limit` but one that starts the segment.
 #[inline]
 fn len_from(offset: u64, len: u64, capacity: u64, limit: u64) -> u64 {
     if offset == 0 || offset + len <= limit { len } else { capacity - offset + len }

@@ -65,7 +65,7 @@ impl Backwards {
         self.reader.skip_damage(skips);
     }
 
-    /// What was left out since the last call. A gap may be reported more than once.
+    /// The gaps that were skipped since the last call. A gap may be reported more than once.
     pub fn take_gaps(&mut self) -> Vec<Gap> {
         self.reader.take_gaps()
     }

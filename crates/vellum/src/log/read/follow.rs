@@ -1,4 +1,4 @@
-//! Waiting at the end of the log: how a reader sleeps, and what it waits for.
+//! Waiting at the end of the log: how a reader sleeps, and its events.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ impl Reader {
         // A time-out beyond the clock's end is none.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
-            // Looked at first: what was durable before the failure comes before the error.
+            // Read first: records that were durable before the failure come before the error.
             let poison = self.poison();
             if let Some(place) = self.locate()? {
                 return self.lend(place).map(Some);

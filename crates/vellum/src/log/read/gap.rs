@@ -1,5 +1,5 @@
-//! What is missing of a log: files that somebody removed, moved away, emptied, cut short or packed
-//! with a program of his own, and stretches that are damaged.
+//! The gaps of a log: files that a user removed, moved away, emptied, cut short or packed with a
+//! program of his own, and damaged ranges.
 //!
 //! Nothing notes how long a text file was when it was closed. So one that was cut at the end of a
 //! line is not told from a shorter one; one that ends in the middle of a line is taken for cut if
@@ -32,7 +32,7 @@ const LATE: Duration = Duration::from_secs(2);
 pub struct Gap {
     /// The file; of a text log's that is gone, what its name looked like.
     pub path: PathBuf,
-    /// What is wrong with it, and what would help.
+    /// Its fault, and the remedy.
     pub reason: String,
     /// Where it begins.
     pub from: Lsn,
@@ -48,8 +48,8 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// What is wrong, what would help, how much is missing and from when it is: a sentence without
-    /// its end.
+    /// The fault, the remedy, the size and the time of the missing part: a sentence without its
+    /// end.
     pub fn what(&self) -> String {
         let time = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH);
@@ -78,7 +78,7 @@ impl fmt::Display for Gap {
 /// byte of few files.
 pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     let begin = core.begin();
-    // What the dead had reserved may be all that a file was to hold.
+    // A range of the dead may be the whole content of a file.
     let (end, filled_end) = (ReadLimit::of(core).end, tail_word::published(core.words()));
     core.check_region()?;
     // After that: files are there before anything is reserved in them.
@@ -101,7 +101,7 @@ pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
         }
         first = next;
     }
-    // What was removed while it was looked at is not missing.
+    // A file that was removed meanwhile is not missing.
     gaps.retain(|gap| gap.to > core.begin());
     Ok(gaps)
 }
@@ -135,8 +135,8 @@ pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Ga
     gap(core, &listing, from, to, reason)
 }
 
-/// What is missing from `lsn` to `to`, the end of its segment, if the file was emptied or cut and
-/// ends there.
+/// The gap from `lsn` to `to`, the end of its segment, if the file was emptied or cut and ends
+/// there.
 pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
     let listing = Listing::read(&core.files.dir).ok()?;
     // At the very start of a segment nothing was read of it.
@@ -145,7 +145,7 @@ pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
     Some(gap(core, &listing, lsn, to, reason))
 }
 
-/// What was removed in front of a cursor before its reader had finished it.
+/// The records that were removed in front of a cursor before its reader had finished it.
 pub(crate) fn removed(core: &Core, from: Lsn, to: Lsn, cursor: &str) -> Gap {
     let listing = Listing::read(&core.files.dir).unwrap_or_default();
     let reason = format!("removed before the reader of cursor {cursor} had finished it");
@@ -186,7 +186,7 @@ fn times(
     let first = core.files.segment_of(from);
     let own = listing.get(first).filter(|_| core.files.geometry.layout.names_have_times());
     let after = match own {
-        // What is there of the file itself was first.
+        // The time of the file itself came first.
         Some(own) => own.time.map(clock::time_of),
         None => listing.files.iter().rfind(|file| file.first < first).and_then(|file| {
             let changed = changed(core, file).filter(|_| file.time.is_some());

@@ -81,8 +81,8 @@ impl PollableReader {
             return Ok(None);
         }
         self.wakeup.check_process()?;
-        // In this order: what is reported or published later is seen by the second look, or makes
-        // the descriptor readable.
+        // In this order: a later report or publication is seen by the second check, or makes the
+        // descriptor readable.
         self.wakeup.clear();
         self.reader.take_up_words();
         let is_armed = self.reader.prepare_poll() && self.wakeup.has_watch();

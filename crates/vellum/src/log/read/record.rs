@@ -46,7 +46,7 @@ impl Record<'_> {
         self.envelope.map(Envelope::time)
     }
 
-    /// Who appended it. `None` in a log without [envelopes](crate::Options::envelope).
+    /// The process that appended it. `None` in a log without [envelopes](crate::Options::envelope).
     pub fn writer(&self) -> Option<WriterId> {
         self.envelope.map(|envelope| envelope.writer)
     }
@@ -58,7 +58,7 @@ impl OwnedRecord {
         self.envelope.map(Envelope::time)
     }
 
-    /// Who appended it, as [`Record::writer`].
+    /// The process that appended it, as [`Record::writer`].
     pub fn writer(&self) -> Option<WriterId> {
         self.envelope.map(|envelope| envelope.writer)
     }

@@ -18,7 +18,7 @@ impl Reader {
     pub(crate) fn at(core: Arc<Core>, position: Position, meaning: Meaning) -> Result<Reader> {
         let (lsn, epoch) = identity::resolve(&core, position, meaning)?;
         let mut reader = Reader::new(core, lsn)?;
-        // What is rewound from now on is noticed as by any reader.
+        // A later rewind is noticed as by any reader.
         reader.epoch = epoch;
         reader.check_epoch()?;
         if reader.has_lost(meaning)? {
@@ -47,8 +47,8 @@ impl Reader {
     /// The position `lsn`, which this reader has come to or passed, in a form to be stored.
     ///
     /// In the [epoch](crate::Log::epoch) in which this reader last looked at the log. So it is
-    /// right while others truncate: what it was taken for is resolved or refused. Costs a read of
-    /// memory.
+    /// right while others truncate: the record that it was taken for is resolved or refused. Costs
+    /// a read of memory.
     ///
     /// # Errors
     ///

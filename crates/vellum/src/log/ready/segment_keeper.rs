@@ -42,13 +42,13 @@ impl SegmentKeeper {
             Error::os(errno, "start a thread that prepares segments of", &core.files.dir)
         })?;
         core.attachment()?.helpers.add(thread.thread());
-        // What is wrong is told to those who append.
+        // Appends get the error.
         let _ = Commit::of(&core).help_unasked();
         Ok(SegmentKeeper { is_over, thread: Some(thread), pid: std::process::id() })
     }
 }
 
-/// What the thread does: a full disk, and what a commit has met, is told to those who append.
+/// The loop of the thread: appends get the errors of a full disk and of a commit.
 fn keep(core: &Core, segments: u64, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Acquire) {
         thread::park_timeout(LOOK_AGAIN);

@@ -24,7 +24,8 @@ use crate::shared::ends::CommitStat;
 use crate::shared::tail_word;
 use crate::{Lsn, Preallocate, Result, knowledge};
 
-/// What is made ready where a frame may start; a page of any machine is as long, or longer.
+/// The space that is made ready where a frame may start; a page of any machine is as long, or
+/// longer.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// Where a reservation may lie that had to have room made for it.
@@ -93,11 +94,11 @@ impl RoomMaker<'_> {
         let at = end.get() - len;
         let needs_zeros = needs_zeros(self.prepare.writer.core);
         if self.prepare.writer.core.files.geometry.layout.ends_with_records() && at > tail.get() {
-            // What is skipped needs no zeros, and nobody may store there: it is cut off.
+            // The skipped rest needs no zeros, and no process may store there: it is cut off.
             let ready = match (is_ready, needs_zeros) {
                 (true, true) => self.write_zeros(at, end.get())?,
                 (_, false) => self.allocate_from(at, end.get())?,
-                // What follows may be stored, and needs zeros.
+                // The next bytes may be stored through a mapping, and need zeros.
                 (false, true) => self.allocate_for_writes(at, end.get()).map(|()| end.get())?,
             };
             return Ok(Extent { ready, ..Extent::to(words.allocated_end()) });
@@ -110,7 +111,7 @@ impl RoomMaker<'_> {
             stage::check_room(self.prepare.writer.core, end)?;
             return self.extend_unzeroed(stage, len);
         }
-        // Where nothing needs zeros, what is allocated is ready, and the lock is for segments. A
+        // Where nothing needs zeros, allocated space is ready, and the lock is for segments. A
         // stage has blocks only where it is ready.
         if is_ready || !needs_zeros || self.prepare.writer.core.commits.stage.is_some() {
             stage::check_room(self.prepare.writer.core, end)?;
@@ -132,8 +133,8 @@ impl RoomMaker<'_> {
         Ok(at)
     }
 
-    /// Gives blocks from `at` to `end` to what is written by system call. What this process has
-    /// given already it does not give again: nothing in the shared words tells.
+    /// Gives blocks from `at` to `end` to records that are written by system call. This process
+    /// does not give blocks again that it has given already: the shared words do not record them.
     fn allocate_for_writes(self, at: u64, end: u64) -> Result<()> {
         let given = &self.prepare.writer.core.ready.blocks_end;
         let at = at.max(given.load(Ordering::Relaxed));
@@ -198,9 +199,9 @@ impl RoomMaker<'_> {
             && core.ready.groups.are_long(syncs, synced_bytes)
     }
 
-    /// Gets on with the file of the segment behind the one in which `wanted` lies, by a part for
-    /// each part of that one: whoever made all of it at once would be as late as hundreds of
-    /// commits. Logs that never come far have no such file.
+    /// Continues the file of the segment behind that of `wanted`, by a part for each part of that
+    /// one: an append that made all of it at once would be as late as hundreds of commits. Logs
+    /// that never come far have no such file.
     pub(crate) fn begin_next_segment(self, wanted: Lsn) -> Result<()> {
         let core = self.prepare.writer.core;
         let (capacity, end) = (core.files.capacity(), core.files.segment_end(wanted));
@@ -213,8 +214,8 @@ impl RoomMaker<'_> {
         poison::heed_sync(core, core.preparer().begin(2 * share).map(drop))
     }
 
-    /// Removes the segments from `allocated` to `end` again, the newest first: what is left of a
-    /// log without its control file has no gap. Returns whether all are gone.
+    /// Removes the segments from `allocated` to `end` again, the newest first: so a log without its
+    /// control file has no gap. Returns whether all are gone.
     pub(crate) fn unallocate(self, allocated: u64, mut end: u64) -> bool {
         let mut is_gone = true;
         while end > allocated {
@@ -247,7 +248,7 @@ impl RoomMaker<'_> {
             };
             words.raise_ready_end(ready);
             self.prepare.wake_waiters();
-            // What is staged is to be dropped, not written.
+            // Staged records are to be dropped, not written.
             if needs_zeros(core) && core.commits.stage.is_none() {
                 core.ready.pace.spend(ready - begin);
             }
@@ -300,7 +301,8 @@ impl RoomMaker<'_> {
     /// Makes room in the stage for a long record of `len` bytes, which is written by system call:
     /// that gives it its pages, so zeros before it would cost as much again.
     ///
-    /// Only where a frame may start is there a page before: who cannot write the record pads it.
+    /// Only where a frame may start is there a page before: a writer that cannot write the record
+    /// pads it.
     pub(crate) fn extend_unzeroed(self, stage: &Stage, len: u64) -> Result<Extent> {
         let words = self.prepare.writer.core.words();
         let tail = tail_word::tail(words).get();
@@ -308,7 +310,7 @@ impl RoomMaker<'_> {
         let is_in_page = begin >= tail + HEADER_LEN as u64
             && !begin.is_multiple_of(self.prepare.writer.core.files.capacity());
         let ready = if is_in_page { begin } else { self.make_page(stage, begin)? };
-        // Others may go on in what is ready, up to where it ends.
+        // Others may continue in the ready space, up to its end.
         let limit = ready + limits::len_at(self.prepare.writer.core, Lsn::new(ready), len);
         let limit = Lsn::new(limit.min(words.allocated_end()));
         let mut next = self.prepare.writer.core.files.segment_end(Lsn::new(ready - 1));

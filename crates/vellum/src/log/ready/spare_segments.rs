@@ -3,8 +3,8 @@
 //! A segment that is given back may have been opened by a process that was about to write there,
 //! and its positions come again in another file. So nobody else may have the log open.
 //!
-//! **If the process dies here**: the end of what is allocated is lowered before a file goes, the
-//! newest first. A file that is left beyond is replaced by the next who prepares.
+//! **If the process dies here**: the end of the allocated space is lowered before a file is
+//! removed, the newest first. A file that is left beyond is replaced by the next preparer.
 
 use crate::error::OsResult;
 use crate::log::append::Append;
@@ -65,7 +65,7 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
 /// middle of something.
 fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     let core = writer.core;
-    // In this order: who begins a group has the lock first and takes a slot then.
+    // In this order: a leader takes the lock first and a slot then.
     let busy = writer.busy();
     let lock = writer.lock_commits(wait::deadline(core), &busy)?;
     let words = core.words();

@@ -15,8 +15,8 @@ use crate::sys::filesystem::Filesystem;
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Fill, Lsn, Result};
 
-/// Bytes before the tail that are brought back into the stage: the block that will be written
-/// again with what follows, for any block size.
+/// Bytes before the tail that are brought back into the stage: the block that will be written again
+/// with the next records, for any block size.
 const BLOCK_LEN_MAX: u64 = 4096;
 
 /// Whether the words tell of a stage that is not there, or that cannot be believed because the
@@ -38,7 +38,7 @@ pub(crate) fn is_lost(dir: &Dir, geometry: &Geometry, words: &Words) -> Result<b
 fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Result<bool> {
     let capacity = geometry.segment_capacity;
     let begin = || words.commits.stage.begin().get();
-    // Read in this order: both only grow, and what was made ready is there.
+    // Read in this order: both only grow, and ready space is there.
     let first = begin() / capacity * capacity;
     let ready_end = tail_word::ready_end(words).get();
     if begin() == ready_end {
@@ -120,8 +120,8 @@ pub(crate) fn retire(core: &Core) {
         if end > durable {
             return;
         }
-        // Before the file: who reads a stage looks afterwards whether it was one. Whoever
-        // succeeds removes the file, and nobody makes it again.
+        // Before the file: a reader of a stage checks afterwards whether it was one. The process
+        // that succeeds removes the file, and no process makes it again.
         if words.stage.retire(begin, end) {
             stage.retire(core.files.segment_of(begin));
         }
@@ -138,7 +138,7 @@ impl RoomMaker<'_> {
         }
     }
 
-    /// Makes the stage of the segment that holds `ready`, where what is ready ends, if it is not
+    /// Makes the stage of the segment that holds `ready`, the end of the ready space, if it is not
     /// there.
     pub(crate) fn make_stage(self, stage: &Stage, ready: Lsn) -> Result<()> {
         let id = self.prepare.writer.core.words().commits.stage.id();

@@ -1,4 +1,4 @@
-//! What the dead left: padding it, reading up to it, noticing who is there.
+//! The ranges of the dead: padding them, reading up to them, noticing living processes.
 
 pub(crate) mod pad;
 pub(crate) mod presence;

@@ -3,8 +3,8 @@
 //! Padding twice gives the same bytes (`files::padding`), so the next repairer takes the place of
 //! one that dies.
 //!
-//! A line that was written by a system call and is whole stays: who follows the file may have read
-//! it.
+//! A line that was written by a system call and is whole stays: a program that follows the file may
+//! have read it.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
     let busy = writer.busy();
     let _held = writer.hold_until(HoldKind::Repair, until, &busy)?;
     let mut answer = Ok(0);
-    // Under the lock: who was gone is still gone, and nobody else pads.
+    // Under the lock: a dead process stays dead, and no other process pads.
     for slot in participants::orphaned_slots(words, &who) {
         match repair_slot(core, slot) {
             Ok(count) => answer = answer.map(|sum| sum + count),
@@ -61,8 +61,8 @@ pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
     answer
 }
 
-/// As [`repair`] for who can do without: what there is no space to pad stays in flight until there
-/// is.
+/// As [`repair`] for a caller that can do without: a range without space for its pad stays in
+/// flight until there is some.
 pub(crate) fn repair_with_space(writer: Writer<'_>) -> Result<()> {
     match repair(writer) {
         Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
@@ -101,9 +101,9 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
 /// Whether a line that its dead writer did not publish is there to its last byte. The repair lock
 /// is held, or the caller only reads.
 ///
-/// Where text is written by system calls, what was not written is beyond the end of the file, or
-/// reads as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is
-/// published. A line that begins as a marker may be half a marker, of a repairer that died.
+/// Where text is written by system calls, an unwritten part is beyond the end of the file, or reads
+/// as NULs. The last byte of a [`Reservation`](crate::Reservation) is written when it is published.
+/// A line that begins as a marker may be half a marker, of a repairer that died.
 pub(crate) fn stands_whole(core: &Core, range: Range) -> Result<bool> {
     Ok(core.files.writes_text() && padding::is_whole_line(core, range)?)
 }

@@ -59,7 +59,7 @@ impl Presence<'_> {
         present.and_then(|()| self.be_present()).inspect_err(|_| self.go_adrift())
     }
 
-    /// Joins the log again, as who opens it would.
+    /// Joins the log again, as an opener would.
     #[cold]
     pub(crate) fn come_back(self) -> Result<()> {
         let presence = self.writer.attachment.presence();

@@ -1,9 +1,9 @@
-//! How far a reader sees that changes nothing, and what it passes over on its way.
+//! The end of a reader that changes nothing, and the ranges that it skips on its way.
 //!
-//! What a dead writer had reserved is known exactly, and stays as it is until somebody pads it. So
-//! a reader without a place among the participants goes past it as if it were padded: what stands
-//! there is never shown, though it be a whole record that was not published; but for a line that
-//! whoever pads would leave (`pad::stands_whole`).
+//! The range of a dead writer is known exactly, and stays as it is until a process pads it. So a
+//! reader without a place among the participants skips it as if it were padded: its bytes are never
+//! shown, even if they are a whole record that was not published; but for a line that a repairer
+//! would leave (`pad::stands_whole`).
 //!
 //! A range is passed over only while its slot still says the same. Once somebody has padded it, the
 //! pad or the marker counts as anything else that is published.
@@ -16,18 +16,18 @@ use crate::shared::commit;
 use crate::shared::participants::{self, Owner, Standing};
 use crate::shared::tail_word;
 
-/// What a reader sees of a log at one moment.
+/// The part of a log that a reader sees at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadLimit {
     /// Everything before is published, or in one of the holes.
     pub(crate) end: Lsn,
-    /// What the dead had reserved before the end, oldest first.
+    /// The ranges of the dead before the end, oldest first.
     pub(crate) holes: Vec<Hole>,
-    /// The slot of who holds the end back, if somebody does, and what can be told of that one.
+    /// The slot of the process that holds the end back, if one does, and its state.
     pub(crate) held_back_by: Option<(usize, Standing)>,
 }
 
-/// What a dead writer had reserved.
+/// The range of a dead writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hole {
     pub(crate) range: Range,
@@ -53,8 +53,8 @@ impl Hole {
 }
 
 impl ReadLimit {
-    /// What a reader of this handle sees now. A handle for writing sees what is published, and pads
-    /// what is in its way.
+    /// The limit of a reader of this handle now. A handle for writing reads up to the published
+    /// end, and pads ranges of the dead in its way.
     ///
     /// In the words of a process that has lost the control file nothing is in flight, so all that
     /// others have reserved seems published. A caller that believes the end asks
@@ -66,8 +66,8 @@ impl ReadLimit {
         }
     }
 
-    /// What a reader sees that wants no more than what survives a power cut. No hole is before that
-    /// end: what was committed was published.
+    /// The limit of a reader that wants only records that survive a power cut. No hole is before
+    /// that end: committed records were published.
     pub(crate) fn of_durable(core: &Core) -> ReadLimit {
         let words = core.words();
         let end = commit::durable(&words.commits).min(tail_word::tail(words));

@@ -20,12 +20,12 @@ use crate::{Create, Error, ErrorKind, Fill, Log, Lsn, Options, Result, Tuning};
 
 /// Saves what is readable of the log in `from` into a new log in `to`; changes nothing in `from`.
 ///
-/// Reads the segments in their order, and passes over what is damaged or missing. The new log has
-/// an id of its own, and keeps the application tag. It is at the path of a file if `from` is.
-/// Records of a framed log keep their positions, times and writers, and the log its checkpoint and
-/// its named cursors; [`Stat::lost`](crate::stat::Stat::lost) says between which positions records
-/// were left out. Lines of a text log get new positions. What was appended and never committed may
-/// be among the records or not.
+/// Reads the segments in their order, and skips damaged or missing ranges. The new log has an id of
+/// its own, and keeps the application tag. It is at the path of a file if `from` is. Records of a
+/// framed log keep their positions, times and writers, and the log its checkpoint and its named
+/// cursors; [`Stat::lost`](crate::stat::Stat::lost) says between which positions records were left
+/// out. Lines of a text log get new positions. Records that were appended and never committed may
+/// be among them or not.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The numbers of a log that a monitor collects: positions, counts and what is held.
+//! The numbers of a log that a monitor collects: positions, counts and holds.
 
 use crate::Lsn;
 use crate::log::state::core::Core;
@@ -8,7 +8,7 @@ use crate::shared::files::RemovalRule;
 use crate::shared::words::RemovedWords;
 use crate::shared::{commit, participants, tail_word};
 
-/// What a monitor collects of a log ([`Log::metrics`](crate::Log::metrics)).
+/// The figures of a log for a monitor ([`Log::metrics`](crate::Log::metrics)).
 ///
 /// Counts begin at zero when the control file is made: when the log is created, after a reboot, and
 /// after a recovery. They are shared by all processes that have the log open.
@@ -21,7 +21,7 @@ pub struct Metrics {
     pub durable: Lsn,
     /// End of what readers can see.
     pub published: Lsn,
-    /// End of what is reserved.
+    /// End of the reserved space.
     pub tail: Lsn,
     /// Position stored by [`Checkpoint::set`](crate::Checkpoint::set), or zero.
     pub checkpoint: Lsn,
@@ -42,7 +42,7 @@ pub struct Metrics {
     /// How often those who drop have looked for space in vain: at most 20 times a second for all
     /// together, and once more for a record that is shorter than those before.
     pub full_tries: u64,
-    /// What the policy has removed.
+    /// The files that the policy has removed.
     pub removed: RemovedStat,
     /// What commits did.
     pub commits: CommitStat,
@@ -50,7 +50,7 @@ pub struct Metrics {
     pub participants: u64,
     /// Whether nothing more can be made durable until the log is opened anew.
     pub is_poisoned: bool,
-    /// Who holds what others may wait for, at this moment.
+    /// The holds that others may wait for, at this moment.
     pub holds: Vec<Hold>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be told of a log from outside: positions, segments, participants.
+//! The state of a log, as others see it: positions, segments, participants.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,10 +38,10 @@ pub struct Stat {
     /// Grows whenever positions may be given out again that were visible: after a power cut, in a
     /// copy, with [`Log::truncate`](crate::Log::truncate). 0 without an id.
     pub epoch: u64,
-    /// What the application said that its records are:
+    /// The application's mark of its records:
     /// [`Options::application_tag`](crate::Options::application_tag).
     pub application_tag: Option<u64>,
-    /// What the newest recovery came to, whichever process recovered the log.
+    /// The outcome of the newest recovery, by any process.
     pub last_recovery: Option<Recovery>,
     /// Between which positions [`repair`](crate::repair) or a
     /// [restore](crate::ship::Restorer::gap) left out records of a framed log; others between them
@@ -59,11 +59,11 @@ pub struct Stat {
     pub durable: Lsn,
     /// End of what readers can see.
     pub published: Lsn,
-    /// End of what is reserved.
+    /// End of the reserved space.
     pub tail: Lsn,
     /// Bytes of log from `begin` to `published`.
     pub kept_bytes: u64,
-    /// Bytes of log from `durable` to `published`: what a power cut may take.
+    /// Bytes of log from `durable` to `published`: a power cut may take them.
     pub unsynced_bytes: u64,
     /// End of the last segment that exists.
     pub prepared_end: Lsn,
@@ -101,7 +101,7 @@ pub struct Stat {
     /// How often those who drop have looked for space in vain, since then: at most 20 times a
     /// second for all together, and once more for a record that is shorter than those before.
     pub full_tries: u64,
-    /// What the policy has removed since the control file was made.
+    /// The files that the policy has removed since the control file was made.
     pub removed: RemovedStat,
     /// Files that the log has let go of, and that are still there: those that another user has made
     /// in a sticky directory, for one. They go when somebody opens the log who may remove them.
@@ -120,9 +120,8 @@ pub struct Stat {
     pub poison: Option<String>,
     /// The files, oldest first, spares last.
     pub segments: Vec<SegmentStat>,
-    /// Files that are missing, empty or cut short although the log has not let go of them. Looks at
-    /// names and lengths alone: what is damaged inside of files [`Log::verify`](crate::Log::verify)
-    /// tells.
+    /// Files that are missing, empty or cut short although the log has not removed them. Checks
+    /// names and lengths alone: [`Log::verify`](crate::Log::verify) finds damage inside of files.
     pub gaps: Vec<Gap>,
     /// The named cursors, in the order of their names.
     pub cursors: Vec<CursorStat>,
@@ -130,9 +129,9 @@ pub struct Stat {
     pub cursors_fault: Option<String>,
     /// How the log is shipped to another machine, if it is.
     pub ship: ShipState,
-    /// Who is attached.
+    /// The attached processes.
     pub participants: Vec<ParticipantStat>,
-    /// Who holds what others may wait for, at this moment: in a busy log something is held nearly
+    /// The holds that others may wait for, at this moment: in a busy log something is held nearly
     /// always, and for microseconds.
     pub holds: Vec<Hold>,
 }
@@ -181,10 +180,10 @@ pub struct ParticipantStat {
     pub pid: u32,
     /// Whether it lives.
     pub alive: bool,
-    /// Whether it lives but does not go on by itself: [`ProcessState::Stopped`]. What it has in
-    /// flight holds back the published end until it does.
+    /// Whether it lives but does not continue by itself: [`ProcessState::Stopped`]. Its records in
+    /// flight hold back the published end until it does.
     pub stopped: bool,
-    /// What it has reserved and not published.
+    /// The ranges that it has reserved and not published.
     pub in_flight: Vec<InFlight>,
 }
 

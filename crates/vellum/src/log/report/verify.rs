@@ -36,7 +36,7 @@ pub struct VerifyReport {
     pub begin: Lsn,
     /// Published end, up to which everything was looked at.
     pub end: Lsn,
-    /// What is wrong. Empty when the log is good.
+    /// The damage. Empty when the log is good.
     pub damage: Vec<Damage>,
 }
 
@@ -48,7 +48,7 @@ pub struct RepairReport {
     pub records: u64,
     /// Bytes of their payloads.
     pub record_bytes: u64,
-    /// What was not readable.
+    /// The unreadable parts.
     pub damage: Vec<Damage>,
 }
 
@@ -62,7 +62,7 @@ pub struct Damage {
     pub offset: u64,
     /// Position in the log.
     pub lsn: Lsn,
-    /// What is wrong there.
+    /// The fault there.
     pub reason: String,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
         }
         Layout::Text => walk_lines(core, &mut report)?,
     }
-    // What was trimmed away while it was looked at is not damage.
+    // A file that was trimmed away meanwhile is not damage.
     let begin = core.begin().get();
     report.damage.retain(|damage| core.files.segment_end(damage.lsn).get() > begin);
     Ok(report)
@@ -189,7 +189,7 @@ fn walk_lines(core: &Arc<Core>, report: &mut VerifyReport) -> Result<()> {
     let mut from = report.begin;
     while from < report.end {
         match walk_lines_from(core, from, report) {
-            // Trimmed away meanwhile: go on with what is left.
+            // Trimmed away meanwhile: continue with the rest.
             Err(error) if error.kind() == ErrorKind::Trimmed => {
                 from = core.begin();
             }

@@ -1,7 +1,7 @@
 //! Named cursors: places in a log that are remembered, and that may keep records from being
 //! removed.
 //!
-//! What is stored is in `file`; up to where records may be removed, in `held`.
+//! The stored position is in `file`; up to where records may be removed, in `held`.
 //!
 //! **If the process dies here**: a cursor is where it was committed last. What its owner had in
 //! hand is read again by the next one.
@@ -315,7 +315,7 @@ impl Cursor {
         *self.owned.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Removes the cursor, and what it holds back with it. Later calls return
+    /// Removes the cursor, and its hold on records. Later calls return
     /// [`NotFound`](crate::ErrorKind::NotFound).
     ///
     /// # Errors, Durability, Cost
@@ -407,7 +407,7 @@ impl Cursor {
                 .at_lsn(lsn));
         }
         let starts = starts_record(core, &mut Window::new(Arc::clone(core)), lsn);
-        // What has been removed cannot be checked.
+        // A removed position cannot be checked.
         if lsn < core.begin() || starts? {
             return Ok(());
         }

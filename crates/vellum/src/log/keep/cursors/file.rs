@@ -2,9 +2,10 @@
 //! removed.
 //!
 //! The file is read at any time, without a lock: of each cursor the newest whole image counts. It
-//! is changed under a lock of the kernel on a byte of `lock`. What may make a cursor keep more than
-//! before is stored under the prepare lock too, because who raises `begin` reads the file under
-//! that one. So no record is removed in front of a cursor that was set at that moment.
+//! is changed under a lock of the kernel on a byte of `lock`. A change that may make a cursor keep
+//! more than before is stored under the prepare lock too, because `begin` is raised under that
+//! lock, after reading the file. So no record is removed in front of a cursor that was set at that
+//! moment.
 //!
 //! **If the process dies here**: the kernel releases the lock. The image that was being written is
 //! whole or is not there; the other one holds what was there before.
@@ -35,7 +36,7 @@ use crate::{Error, ErrorKind, Lsn, Result, sys};
 
 /// How often to read again what another process may be in the middle of writing.
 const READS: usize = 50;
-/// How long to wait between two attempts to get the lock, for who may not wait for ever.
+/// How long to wait between two attempts to get the lock, for a caller that may not wait for ever.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A participant that changes cursors.
@@ -51,7 +52,7 @@ impl<'a> CursorWriter<'a> {
     }
 }
 
-/// The file of the cursors of a log, and what it holds back.
+/// The file of the cursors of a log, and the records that they keep.
 #[derive(Clone, Copy)]
 pub(crate) struct CursorFile<'a> {
     pub(crate) core: &'a Core,
@@ -251,7 +252,7 @@ impl Change<'_> {
     pub(crate) fn sync(&self) -> Result<()> {
         let Some(fd) = &self.file else { return Ok(()) };
         CursorFile::of(self.writer.core).sync_cursors(fd).inspect_err(|_| {
-            // A trim relies on what it reads, once it has synced it.
+            // A trim relies on the content, once it has synced it.
             let _ = rewrite::write_over_itself(fd, 0, cursor::FILE_LEN as u64);
         })
     }

@@ -1,7 +1,7 @@
 //! Up to where records may be removed: not in front of a cursor that holds them back.
 //!
-//! A cursor may hold no more than so many bytes, and nothing older than so long. What is more is
-//! counted in whole files, because files are what is removed.
+//! A cursor may hold no more than so many bytes, and nothing older than so long. The excess is
+//! counted in whole files, because whole files are removed.
 
 use crate::format::cursor::Entry;
 use crate::log::keep::cursors::file::CursorFile;
@@ -13,7 +13,7 @@ use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 
-/// The files with something in them, oldest first, and what is known of each.
+/// The files with something in them, oldest first, and the known facts of each.
 struct Files {
     all: Vec<SegmentFile>,
     lens: Vec<u64>,
@@ -26,7 +26,7 @@ impl CursorFile<'_> {
     /// The oldest position that has to stay: for cursors that were `synced` as they are now, and
     /// for those that hold at this moment. [`Lsn::MAX`] where none does.
     ///
-    /// Whoever then raises `begin` holds the prepare lock, as who sets a cursor does.
+    /// `begin` is then raised under the prepare lock, as a cursor is set.
     pub(crate) fn held_from(self, synced: Vec<Entry>) -> Result<Lsn> {
         let holding = [self.holding_cursors()?, synced].concat();
         let has_limit =

@@ -1,4 +1,4 @@
-//! Named cursors: their file, what they keep from being removed, and the handle of one.
+//! Named cursors: their file, the records that they keep, and the handle of one.
 
 pub(crate) mod cursor;
 pub(crate) mod file;

@@ -1,4 +1,4 @@
-//! Who owns a cursor: the process that holds the lock on a byte of `lock`.
+//! The owner of a cursor: the process that holds the lock on a byte of `lock`.
 //!
 //! **If the process dies here**: the kernel releases the lock. A forked child has no copy of it.
 

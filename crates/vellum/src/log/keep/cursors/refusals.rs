@@ -1,4 +1,4 @@
-//! What is said when a cursor cannot be used.
+//! The errors of a cursor that cannot be used.
 
 use crate::files::names::CURSORS_NAME;
 use crate::log::keep::cursors::file::CursorFile;

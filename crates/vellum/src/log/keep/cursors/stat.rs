@@ -1,4 +1,4 @@
-//! What can be told of the cursors of a log from outside.
+//! The state of a log's cursors, as others see it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -23,7 +23,7 @@ pub struct CursorStat {
     pub name: String,
     /// Where it is: the first record that its reader has not finished.
     pub lsn: Lsn,
-    /// What it keeps from being removed; `None` if it holds nothing.
+    /// The records that it keeps from being removed; `None` if it holds nothing.
     pub hold: Option<CursorHold>,
     /// When it was committed or set last.
     pub committed_at: SystemTime,

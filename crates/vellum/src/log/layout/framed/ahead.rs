@@ -77,7 +77,7 @@ impl FrameWriter<'_> {
         }
         let Some(prepare) = self.writer.try_lock_prepare() else { return };
         let allocated = words.allocated_end();
-        // Others may have gone on meanwhile: what is wanted follows the tail, not `end`.
+        // Other appends may have gone on meanwhile: the wanted space follows the tail, not `end`.
         let tail = tail_word::tail(words);
         core.ready.window.adapt(tail);
         let tail = tail.max(end);
@@ -100,7 +100,8 @@ impl FrameWriter<'_> {
             .and_then(|()| room.create_to(allocated, wanted))
             .and_then(|_| stage::check_room(core, ready_end))
             .and_then(|()| if is_ready { room.make_ready_to(ready_end) } else { Ok(()) });
-        // Long records use segments up as fast as they can be made: who needs one makes it.
+        // Long records use segments up as fast as they can be made: the append that needs one makes
+        // it.
         let is_long = self.records_ahead(len) == AHEAD_BYTES_MAX;
         if prepared.is_ok() && !is_helped && !is_long && self.begins_at(wanted) {
             let _ = room.begin_next_segment(wanted);

@@ -1,4 +1,4 @@
-//! What is particular to framed logs: walking over frames, commit records, recovery by them, and
+//! The parts of framed logs alone: walking over frames, commit records, recovery by them, and
 //! retention.
 
 pub(crate) mod ahead;

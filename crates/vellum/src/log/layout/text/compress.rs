@@ -1,8 +1,8 @@
 //! Compressing the closed files of a text log.
 //!
-//! Done by who went on in a new file, outside of the prepare lock: the others go on meanwhile. A
-//! lock on a byte of the `lock` file, which the kernel releases with its holder, sees to it that
-//! only one does it.
+//! Done by the writer that began a new file, outside of the prepare lock: the others continue
+//! meanwhile. A lock on a byte of the `lock` file, which the kernel releases with its holder,
+//! admits one process at a time.
 //!
 //! **If the process dies here**: a compressed file gets its name when it is whole and on the
 //! device, and the one it was made of goes after that. While both are there the compressed one
@@ -61,7 +61,7 @@ impl TextWriter<'_> {
             return Ok(());
         }
         let files = Listing::read(&core.files.dir)?.files;
-        // What a cursor holds back is left as its reader knows it.
+        // A file that a cursor holds back is left as its reader knows it.
         let holding = CursorFile::of(core).holding_cursors()?;
         let end = tail_word::published(core.words()).min(CursorFile::of(core).held_from(holding)?);
         let closed = Listing::count_before(&files, end);

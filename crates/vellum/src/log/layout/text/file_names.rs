@@ -1,13 +1,13 @@
-//! The files of a text log: which is which, what the next is called, and the link to the newest.
+//! The files of a text log: their positions, the name of the next, and the link to the newest.
 //!
 //! A text segment gets its name when a record needs it, so that the name can tell the time of its
 //! first record and a program that follows the directory sees no empty files. What takes long, the
 //! blocks of the next file, is made ready before, under the unfinished name.
 //!
-//! **If the process dies here**: the name is stored in shared words before the file gets it; so
-//! the next holder of the prepare lock, who does all of it again, gives the same name and not a
-//! second one. A link that was not moved is moved by the next who goes on in a new file, or opens
-//! the log.
+//! **If the process dies here**: the name is stored in shared words before the file gets it; so the
+//! next holder of the prepare lock, which repeats all steps, gives the same name and not a second
+//! one. A link that was not moved is moved by the next process that begins a new file, or opens the
+//! log.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,8 @@ impl TextLog<'_> {
         Ok(sum)
     }
 
-    /// Name of the newest file that is there: who stored a name may have died before a file got it.
+    /// Name of the newest file that is there: a process may have stored a name and died before a
+    /// file got it.
     fn newest_name(self) -> Result<Option<PathBuf>> {
         let told = self
             .core
@@ -69,8 +70,8 @@ impl TextLog<'_> {
 }
 
 impl TextSpace<'_> {
-    /// What the segment at `allocated` is to be called, which is about to be made for a record of
-    /// `len` bytes.
+    /// The name of the segment at `allocated`, which is about to be made for a record of `len`
+    /// bytes.
     pub(crate) fn next_name(self, allocated: u64, len: u64) -> Result<Newest> {
         let core = self.prepare.writer.core;
         let names = &core.words().files.names;
@@ -81,7 +82,7 @@ impl TextSpace<'_> {
             if named.first == first {
                 return Ok(named);
             }
-            // For a record longer than a segment: what is there keeps its name.
+            // For a record longer than a segment: a file that is there keeps its name.
             let listing = Listing::read(&core.files.dir)?;
             let is_continuation = listing.get(first).is_some_and(|file| file.is_continuation);
             return Ok(Newest { first, is_continuation, ..named });

@@ -1,4 +1,4 @@
-//! What is particular to text logs: their files, when they rotate, which of them are kept, and
+//! The parts of text logs alone: their files, when they rotate, which of them are kept, and
 //! recovery.
 
 pub(crate) mod compress;

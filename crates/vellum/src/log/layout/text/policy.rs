@@ -1,10 +1,10 @@
 //! The policy of a text log: stored with the log, and followed by each process that appends.
 //!
 //! The geometry file holds it for ever; shared words hold it for the processes that have the log
-//! open, who look at them at every append. Opening the log with another policy changes both.
+//! open, which read them at every append. Opening the log with another policy changes both.
 //!
-//! **If the process dies here**: the words say first that they do not hold; who opens the log next
-//! takes the policy from the file, old or new, which lies within one sector.
+//! **If the process dies here**: the words are marked as invalid first; the next opener of the log
+//! takes the policy from the file, old or new, where it is within one sector.
 
 use crate::error::OsResult;
 use crate::files::names::{GEOMETRY_NAME, SMALL_LEN_MAX};

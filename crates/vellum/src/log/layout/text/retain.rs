@@ -1,7 +1,8 @@
 //! Removing the oldest files of a text log, as its policy says.
 //!
-//! Done by who went on in a new file, who opens the log, and who finds the disk full. Only files
-//! that are closed and wholly published go; the one that is written never does.
+//! Done by a writer that began a new file, an opener of the log, and an append that finds the disk
+//! full. Only files that are closed and wholly published are removed; the one that is written never
+//! is.
 //!
 //! **If the process dies here**: `begin` is raised before files go, the oldest first; the next one
 //! removes what lies wholly before it.
@@ -57,8 +58,8 @@ impl TextLog<'_> {
 impl TextWriter<'_> {
     /// Removes the files that are not to be kept; returns how many.
     ///
-    /// Looks and removes without the prepare lock, which writers need: what lies before `begin` is
-    /// nobody's, and files only come behind those that were listed.
+    /// Lists and removes without the prepare lock, which writers need: no process uses files before
+    /// `begin`, and files only come behind those that were listed.
     pub(crate) fn remove_old(self, policy: &Policy) -> Result<usize> {
         let core = self.writer.core;
         let words = core.words();

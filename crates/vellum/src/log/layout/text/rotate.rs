@@ -5,8 +5,8 @@
 //! makes and names the next file, and cuts the old one to its text. No writer waits for another,
 //! nothing is moved, and a file is not touched any more once what was reserved in it is published.
 //!
-//! Zeros are written ahead of the tail of a text log only as far as its pace asks for: whoever
-//! reads the newest file with other tools sees them.
+//! Zeros are written ahead of the tail of a text log only as far as its pace needs: other tools
+//! that read the newest file see them.
 //!
 //! A clock that is put back, or on and back again, costs a rotation or makes one too many: the next
 //! moment is found anew as soon as it lies more than a period ahead.
@@ -75,8 +75,8 @@ impl TextSpace<'_> {
         rule.set_period(moment.saturating_sub(every)..moment);
     }
 
-    /// Stores how much of the newest segment records go to: what the files that it continues leave
-    /// of the policy's limit.
+    /// Stores how much of the newest segment records go to: the rest of the policy's limit after
+    /// the files that it continues.
     pub(crate) fn set_limit(self, policy: &Policy) {
         let core = self.prepare.writer.core;
         let files = &core.words().files;
@@ -99,7 +99,8 @@ impl TextSpace<'_> {
         let is_continuation = next.is_continuation;
         loop {
             if let Err(error) = self.name_next(next) {
-                // What is left keeps its name, so that the next one gets no second file there.
+                // A file that is left keeps its name, so that the next one gets no second file
+                // there.
                 if RoomMaker::of(self.prepare).unallocate(allocated, next.first.get()) {
                     words.files.names.forget();
                 }
@@ -110,7 +111,7 @@ impl TextSpace<'_> {
             if segment_end >= end {
                 break;
             }
-            // What does not fit goes on in the next.
+            // A record that does not fit continues in the next.
             let group_bytes = next.group_bytes.saturating_add(core.files.capacity());
             next = Newest { first: segment_end, is_continuation: true, group_bytes, ..next };
         }

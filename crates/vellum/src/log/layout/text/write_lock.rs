@@ -28,8 +28,8 @@ use crate::shared::words::{Alone, LockWords, WatchedLockWords};
 
 /// Looks at the lock before sleeping.
 const LOOKS: u32 = 4;
-/// How long between them: about as long as a write takes, so that who writes line after line is
-/// rarely met between two.
+/// How long between them: about as long as a write takes, so that a process that writes line after
+/// line is rarely met between two.
 const SPINS: u32 = 96;
 /// How long to sleep then.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -102,7 +102,8 @@ impl<'a> TextWriter<'a> {
         if !tail_word::is_next(self.writer.core.words(), grant)
             && pad::is_held_back_by_the_dead(self.writer)
         {
-            // What goes wrong here is reported to who reads, or comes to that slot.
+            // An error here is reported to a reader, or to the next process that comes to that
+            // slot.
             let _ = pad::repair(self.writer);
         }
     }

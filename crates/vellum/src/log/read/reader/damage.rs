@@ -1,4 +1,4 @@
-//! What is not whole: the error of it, or how a reader gets past it.
+//! Damaged ranges: their error, or the end to which a reader skips.
 
 use crate::files::frames;
 use crate::log::read::gap;

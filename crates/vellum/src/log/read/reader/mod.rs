@@ -57,7 +57,7 @@ pub struct Reader {
     pub(crate) position: Lsn,
     /// The published end as last seen, and what to pass over before it.
     pub(crate) read_limit: ReadLimit,
-    /// Whether to go on behind what cannot be read, and what that was.
+    /// Whether to continue behind unreadable ranges, and which these were.
     skips_damage: bool,
     gaps: Vec<Gap>,
     /// Whether what was read last is a line without its end.
@@ -89,10 +89,10 @@ impl Reader {
     /// The same reader, which goes no further than [`Log::durable`](crate::Log::durable): it
     /// returns a record only after some process has committed it.
     ///
-    /// What it has returned survives a power cut, and the loss of the control file, as everything
-    /// that was [committed](crate::Log::commit). Only [`Log::truncate`](crate::Log::truncate) takes
-    /// it back. It commits nothing itself: where nobody commits, it returns nothing new. After a
-    /// reboot, until a process opens the log for writing, it returns no more than a commit record
+    /// Its records survive a power cut, and the loss of the control file, as everything that was
+    /// [committed](crate::Log::commit). Only [`Log::truncate`](crate::Log::truncate) takes it back.
+    /// It commits nothing itself: where no process commits, it returns nothing new. After a reboot,
+    /// until a process opens the log for writing, it returns only records that a commit record
     /// vouches for, and nothing of a text log.
     ///
     /// [`follow`](Reader::follow) returns [`ErrorKind::Poisoned`] when everything durable was
@@ -122,8 +122,8 @@ impl Reader {
         self
     }
 
-    /// The same reader, of whose reading closed segments leave no trace in the page cache: what was
-    /// not there before is dropped behind it. For who reads a log once and in order.
+    /// The same reader, which leaves no trace in the page cache when it reads closed segments:
+    /// pages that were not there before are dropped behind it. For reading a log once and in order.
     pub(crate) fn leave_no_trace(mut self) -> Reader {
         self.window = self.window.leave_no_trace();
         self
@@ -162,13 +162,13 @@ impl Reader {
         self.position >= self.stop
     }
 
-    /// Whether to go on behind files that are gone and stretches that are damaged, instead of
-    /// returning an error. Default: no. What was left out [`take_gaps`](Reader::take_gaps) tells.
+    /// Whether to continue behind missing files and damaged ranges, instead of returning an error.
+    /// Default: no. [`take_gaps`](Reader::take_gaps) returns the skipped ranges.
     pub fn skip_damage(&mut self, skips: bool) {
         self.skips_damage = skips;
     }
 
-    /// What this reader has left out since it was last asked, oldest first.
+    /// The gaps that this reader has skipped since the last call, oldest first.
     pub fn take_gaps(&mut self) -> Vec<Gap> {
         std::mem::take(&mut self.gaps)
     }
@@ -180,7 +180,7 @@ impl Reader {
         self.is_in_line = false;
     }
 
-    /// The end of what this reader sees now.
+    /// The end of the records that this reader sees now.
     pub(crate) fn published(&self) -> Lsn {
         ReadLimit::of(&self.core).end
     }

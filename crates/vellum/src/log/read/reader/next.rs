@@ -40,7 +40,7 @@ impl Reader {
         }
     }
 
-    /// Where the next record is, and what follows it; passes it.
+    /// The positions of the next record and of the one behind it; passes it.
     pub(crate) fn next_place(&mut self) -> Result<Option<(Lsn, Lsn)>> {
         Ok(self.locate()?.map(|place| (place.lsn, place.next)))
     }

@@ -95,7 +95,7 @@ impl Reader {
     pub fn seek(&mut self, to: Lsn) -> Result<()> {
         let core = &self.core;
         core.check_words()?;
-        // Before the tail is read: what is seen later is seen by `check_epoch`.
+        // Before the tail is read: `check_epoch` sees a later change.
         let epoch = identity::live_epoch(core);
         let begin = core.begin();
         let position = if to == Lsn::ZERO { begin } else { to };

@@ -29,7 +29,7 @@ impl Reader {
                 self.position = hole.range.end();
             } else {
                 self.core.check_region()?;
-                // Padded meanwhile: what stands there now counts.
+                // Padded meanwhile: the bytes that are there now count.
                 self.read_limit.holes.retain(|other| *other != hole);
                 self.window.forget();
             }
@@ -92,10 +92,10 @@ impl Reader {
         self.held_back.0 == self.position && clock::micros() < self.held_back.1
     }
 
-    /// Sees what there is now; what was read before may have changed.
+    /// Reads the newest end; earlier results may have changed.
     ///
-    /// In the words of a process that has lost the control file nothing is in flight: what others
-    /// have reserved would count as published.
+    /// In the words of a process that has lost the control file nothing is in flight: ranges that
+    /// others have reserved would count as published.
     fn look(&mut self) -> Result<()> {
         let see = if self.is_durable { ReadLimit::of_durable } else { ReadLimit::of };
         let (end, read_limit) = (self.read_limit.end, see(&self.core));

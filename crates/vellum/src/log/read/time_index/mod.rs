@@ -9,9 +9,9 @@
 //! Nothing is stored for this: there is no index file that could be torn, stale or missing.
 //!
 //! **Clocks** are set, and appends overlap, so times are not in order. With envelopes, a time is
-//! believed to be less than [`CLOCK_STEP`] behind any time before it. So what is found is never too
-//! little as long as no clock was set back by more. In other logs the time of a file or a segment
-//! is only what it is; what is found is whole files, or whole segments.
+//! believed to be less than [`CLOCK_STEP`] behind any time before it. So the result never lacks a
+//! record as long as no clock was set back by more. In other logs the time of a file or a segment
+//! is taken as it is; the result is whole files, or whole segments.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ fn first_time(files: &Files, window: &mut Window, index: u64, end: Lsn) -> Resul
                 return Ok(envelope.map(|envelope| envelope.nanos));
             }
             Ok(Scan::Frame { next, .. }) => next,
-            // What is left of a longer record, or of a writer that died.
+            // The rest of a longer record, or of a writer that died.
             Ok(Scan::Unwritten | Scan::Invalid(_)) => return Ok(None),
             Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
             Err(error) => return Err(error),
