@@ -105,7 +105,7 @@ impl Segment {
         Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
     }
 
-    /// What may serve again of a stage that is over.
+    /// The parts of an old stage that may serve again.
     pub(crate) fn into_used_stage(self) -> Option<UsedStage> {
         Some(UsedStage { file: sys::file::identity(&self.fd).ok()?, map: self.map? })
     }
@@ -124,7 +124,7 @@ impl Segment {
             if let Some(map) = self.kept_map() {
                 map.write_to(target, begin, end)?;
             }
-            // What a lost mapping shows is not what others have staged.
+            // A lost mapping does not show the staged records of others.
             match self.kept_map() {
                 Some(_) => Ok(()),
                 None => sys::file::copy_aligned(&self.fd, target, begin, end),
@@ -132,8 +132,8 @@ impl Segment {
         })
     }
 
-    /// Whether an error of [`write_staged`](Segment::write_staged) says that there is no space for
-    /// what it was to write, and no more: written again when there is, it is on the device.
+    /// Whether an error of [`write_staged`](Segment::write_staged) says only that there is no space
+    /// for its bytes: written again when there is, they are on the device.
     pub(crate) fn had_no_space(&self, errno: Errno) -> bool {
         crate::error::FULL.contains(&errno) && self.target.is_direct()
     }
@@ -143,7 +143,7 @@ impl Segment {
         self.target.sync(filesystem, by)
     }
 
-    /// The file that what is staged is written to, opened once.
+    /// The file that staged records are written to, opened once.
     pub(crate) fn open_target(&self, dir: &Dir, by: DeviceWrite) -> io::Result<()> {
         self.target.open(dir, &self.path, by).map(drop)
     }
@@ -156,8 +156,8 @@ impl Segment {
     }
 
     /// Moves the modification time of the file, which has a published byte at `lsn`: stores through
-    /// a mapping leave it alone while their page is dirty, and who copies what has changed (rsync)
-    /// goes by it. A hint.
+    /// a mapping leave it alone while their page is dirty, and programs that copy changed files
+    /// (rsync) go by it. A hint.
     pub(crate) fn touch(&self, lsn: Lsn) {
         sys::file::touch_at(&self.fd, self.offset_of(lsn));
     }
@@ -219,13 +219,13 @@ impl Segment {
         self.map.as_ref().map(|map| (self, map))
     }
 
-    /// The mapping, unless storage has failed under it: then system calls say what is wrong.
+    /// The mapping, unless storage has failed under it: then system calls return the error.
     #[inline]
     pub(crate) fn kept_map(&self) -> Option<&Map> {
         self.map.as_ref().filter(|map| !map.is_lost())
     }
 
-    /// Refuses to go on with a file that was cut behind what was reserved in it.
+    /// Refuses a file that was cut behind a reservation in it.
     #[cold]
     pub(crate) fn check_len(&self, offset: u64, len: usize) -> Result<()> {
         let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
@@ -261,7 +261,7 @@ impl Segment {
         let ready = if is_close {
             // Beyond what was made ready lie holes, which cost many times more to populate.
             let ready_end = ready_end.get().saturating_sub(self.first.get()) + self.header_len;
-            // A long record's own pages are enough: what follows it is another's more often.
+            // A long record's own pages are enough: the next record is another's more often.
             let ahead = if len < POPULATE_BYTES / 16 { POPULATE_BYTES } else { 0 };
             let target = (end + ahead).min(limit).min(ready_end as usize).max(end);
             map.populate(offset, target - offset);
@@ -411,8 +411,8 @@ impl ReadSegment {
             .or_os("read the segment", &self.path)
     }
 
-    /// As [`read`](ReadSegment::read), through a mapping: for what was published a moment ago in a
-    /// segment that is not full.
+    /// As [`read`](ReadSegment::read), through a mapping: for records that were published a moment
+    /// ago in a segment that is not full.
     #[inline]
     pub(crate) fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
         let offset = self.offset_of(lsn);

@@ -1,8 +1,8 @@
 //! How long the commit groups of a log are, by which its segments are made.
 //!
 //! A segment that zeros were written to takes a group by one write of the device. One that only has
-//! blocks costs the filesystem a note with each group, of what is written now: 50 us as measured,
-//! where zeros as long as the group cost as much from 150 KiB on
+//! blocks costs the filesystem a note with each group, of the blocks that are written now: 50 us as
+//! measured, where zeros as long as the group cost as much from 150 KiB on
 //! (`docs/decisions/0033-prepared-when-published.md`).
 
 use std::sync::atomic::{AtomicU64, Ordering};

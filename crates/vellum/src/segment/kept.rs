@@ -5,7 +5,7 @@
 //! or removed is noticed a second later, and one that was trimmed does not take space for long
 //! where the process goes on reading or appending.
 //!
-//! Nobody waits for another thread: who finds the files in use opens the file anew.
+//! No thread waits for another: one that finds the files in use opens the file anew.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -52,7 +52,7 @@ impl KeptFiles {
         segments.find(|segment| segment.is_at(first, is_staged)).cloned()
     }
 
-    /// Keeps a file that was opened at that time. What was unpacked would take memory.
+    /// Keeps a file that was opened at that time. An unpacked file would take memory.
     pub(crate) fn keep(&self, stamp: Stamp, segment: &Arc<ReadSegment>) {
         let Ok(mut kept) = self.kept.try_write() else { return };
         if kept.stamp != stamp {

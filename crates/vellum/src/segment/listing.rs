@@ -24,7 +24,7 @@ pub(crate) struct SegmentFile {
     pub(crate) is_continuation: bool,
     pub(crate) compression: Compression,
     pub(crate) path: PathBuf,
-    /// What it was compressed from, where that is still there.
+    /// The file that it was compressed from, where that is still there.
     pub(crate) plain: Option<PathBuf>,
 }
 
@@ -41,10 +41,10 @@ pub(crate) struct Listing {
     pub(crate) stages: Vec<PathBuf>,
 }
 
-/// The closed files of a text log as somebody of this process listed them last: who reads single
-/// records has no listing of its own, and the directory may have thousands of names.
+/// The closed files of a text log as a thread of this process listed them last: a read of a single
+/// record has no listing of its own, and the directory may have thousands of names.
 ///
-/// A hint: who does not find a file there, or under the name that it tells, lists the directory.
+/// A hint: a reader that does not find a file there, or under the name there, lists the directory.
 #[derive(Debug, Default)]
 pub(crate) struct LastListing(Mutex<Arc<Listing>>);
 
@@ -167,7 +167,7 @@ impl SegmentFile {
         Ok(dir.stat(&self.path).or_os("look at", &self.path)?.st_size as u64)
     }
 
-    /// Removes the file, and what it was compressed from.
+    /// Removes the file, and the one that it was compressed from.
     pub(crate) fn remove(&self, dir: &Dir) -> Result<()> {
         self.remove_plain(dir)?;
         remove(dir, &self.path)
@@ -199,7 +199,7 @@ pub(crate) fn remove(dir: &Dir, path: &Path) -> Result<()> {
 }
 
 /// Path of the segment at `first`, found by listing the directory where the name tells more than
-/// that; for a file that is missing, what it would look like.
+/// that; for a missing file, the form of its path.
 pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
     if !layout.names_have_times() {
         return Ok(path(dir, first));
@@ -209,7 +209,7 @@ pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
     Ok(found.unwrap_or_else(|| missing(dir, first)))
 }
 
-/// What the path of the text segment at `first` would look like.
+/// The form of the path of the text segment at `first`.
 pub(crate) fn missing(dir: &Dir, first: Lsn) -> PathBuf {
     dir.join(text_file_pattern(first))
 }

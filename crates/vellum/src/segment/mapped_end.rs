@@ -2,9 +2,9 @@
 //! makes no system call for each record.
 //!
 //! A load from a page beyond the end of the file loses the mapping (`sys::guard`). So the caller
-//! asks only for what was published in a segment that is not full: no process of the log cuts that.
-//! The kernel is asked for the file's length before bytes are read that were beyond it. A file that
-//! somebody else cuts is left to `pread`, for which it is an error.
+//! reads only published records in a segment that is not full: no process of the log cuts those.
+//! The file's length is queried before bytes are read that were beyond it. A file that another
+//! program cuts is left to `pread`, for which it is an error.
 
 use std::os::fd::AsFd;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::sys::memory::Dirty;
 
-/// What a mebibyte costs when the kernel is just about to slow writers down.
+/// The time of a mebibyte when the kernel is just about to slow writers down.
 const COST_MAX: Duration = Duration::from_millis(32);
 /// Shorter pauses are gathered.
 const PAUSE_MIN: Duration = Duration::from_millis(2);

@@ -29,7 +29,7 @@ pub(crate) fn compression_of(path: &Path) -> Compression {
     before_compression(name).1
 }
 
-/// Writes the compressed form of a file, with the length of what it was.
+/// Writes the compressed form of a file, with its original length.
 pub(crate) fn pack(source: File, target: &OwnedFd, compression: Compression) -> io::Result<()> {
     match compression {
         #[cfg(feature = "zstd")]

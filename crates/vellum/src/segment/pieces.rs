@@ -17,10 +17,10 @@ const TRY_EVERY: u32 = 16;
 const TIMED_BYTES_MIN: u64 = 256 << 10;
 /// So many nanoseconds for a mebibyte are long for those who wait for the first of its records.
 const SLOW_NANOS: u64 = 600_000;
-/// What they are given at a time then.
+/// The size of their windows then.
 const SLOW_WINDOW_BYTES: u64 = 256 << 10;
 
-/// What the writes of one log have taken, by size.
+/// The times of the writes of one log, by size.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     windows: AtomicU32,

@@ -90,8 +90,8 @@ impl Preparer<'_> {
         made
     }
 
-    /// Gives the file that was made its name, or removes it: a full disk has no room for what
-    /// nobody uses.
+    /// Gives the file that was made its name, or removes it: a full disk has no room for an unused
+    /// file.
     pub(crate) fn name(&self, target: &Path) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_NAME);
         let named = self.dir.rename(&unfinished, target).or_os("name the next segment", target);
@@ -114,10 +114,10 @@ impl Preparer<'_> {
         knowledge::preparation(self.filesystem, preallocate, fill)
     }
 
-    /// Gets on with the file of the next segment until zeros are written in `len` bytes of it, in a
+    /// Continues the file of the next segment until zeros are written in `len` bytes of it, in a
     /// log whose segments are written all over: the rest takes less time when it is needed. Where
-    /// little space is left, none is taken before that, and what was is given back.
-    /// Returns whether there is such work.
+    /// little space is left, none is taken before that, and the taken space is given back. Returns
+    /// whether there is such work.
     pub(crate) fn begin(&self, len: u64) -> Result<bool> {
         let preparation = self.preparation();
         let is_long_work = self.is_synced() && preparation.writes_zeros;
@@ -144,7 +144,7 @@ impl Preparer<'_> {
         begun.map(|()| true)
     }
 
-    /// What was begun of the next segment.
+    /// The begun file of the next segment.
     fn begun(&self, unfinished: &Path) -> Option<OwnedFd> {
         let fd = self.dir.open_file(unfinished, OFlags::RDWR).ok()?;
         let file_len = self.geometry.layout.file_header_len() + self.room;
@@ -215,7 +215,7 @@ impl Preparer<'_> {
         if matches!(preparation.preallocate, Preallocate::Off | Preallocate::Sparse) {
             return Ok(());
         }
-        // What is long enough has been used before: its blocks are written.
+        // A file that is long enough has been used before: its blocks are written.
         if self.is_synced() && sys::file::len(fd)? == file_len {
             return Ok(());
         }
@@ -236,16 +236,16 @@ impl Preparer<'_> {
             answer => answer?,
         }
         if preparation.writes_zeros && !in_steps && !(has_blocks && self.skips_zeros) {
-            // The page cache takes them faster, and who needs the segment waits.
+            // The page cache takes them faster, and an append that needs the segment waits.
             let begun = if self.is_synced() { sys::file::len(fd)?.min(file_len) } else { 0 };
             sys::file::write_zeros_at(fd, begun, file_len - begun, ZEROS_BYTES_MAX)?;
         }
         Ok(())
     }
 
-    /// Writes zeros past the page cache behind what the file that is made has, until it has `len`
-    /// bytes: the device does other things between two pieces, where the sync of a whole segment
-    /// holds up all commits.
+    /// Writes zeros past the page cache at the end of the begun file, until it has `len` bytes: the
+    /// device does other things between two pieces, where the sync of a whole segment holds up all
+    /// commits.
     fn write_zeros_directly(&self, fd: &OwnedFd, len: u64) -> io::Result<()> {
         let begin = sys::file::len(fd)?;
         let missing = len.saturating_sub(begin);

@@ -1,10 +1,10 @@
 //! Whose the files of a log are, no matter which process makes them.
 //!
-//! What a process makes belongs to its own user, and its umask takes rights away. So root, who
-//! looks after the log of a service, or another user of the log's group would leave files that the
-//! others cannot open. Every file is therefore made for its maker alone, and given to those whose
-//! the log is before it gets its name. Where the directory has a default access control list
-//! (`setfacl -d`), that says who may do what with a file which its maker cannot give away.
+//! A file belongs to the user of its maker, and the umask takes rights away. So root that looks
+//! after the log of a service, or another user of the log's group would leave files that the others
+//! cannot open. Every file is therefore made for its maker alone, and given to the owners of the
+//! log before it gets its name. Where the directory has a default access control list
+//! (`setfacl -d`), that list has the rights on a file which its maker cannot give away.
 //!
 //! **If the process dies here**: a file under its unfinished name is replaced by the next.
 
@@ -47,7 +47,8 @@ impl Rights {
         Ok(Rights { uid: own.st_uid, gid: own.st_gid, mode, is_new: true })
     }
 
-    /// Makes a new file of the log, in the place of what has its name; `what` tells of what for.
+    /// Makes a new file of the log, in place of the file that has its name; `what` names its
+    /// purpose.
     pub(crate) fn create(&self, dir: &Dir, path: &Path, what: &str) -> Result<OwnedFd> {
         let mode = if self.is_new { self.mode } else { 0o600 };
         let fd = dir.create(path, mode).or_os(what, path)?;
@@ -70,7 +71,7 @@ impl Rights {
     }
 
     /// Opens the file that locks are taken on, and if `may_make` makes it if it is not there: only
-    /// who may write may open it.
+    /// users that may write may open it.
     pub(crate) fn open_lock(&self, dir: &Dir, path: &Path, may_make: bool) -> io::Result<OwnedFd> {
         if !may_make {
             return dir.open_file(path, OFlags::RDWR);
@@ -80,7 +81,8 @@ impl Rights {
         // Somebody may have put a file of his choice there. This one is empty, and nowhere else.
         if found.st_size == 0 && found.st_nlink == 1 {
             let writers = if self.is_new { found.st_mode } else { self.mode } & 0o222;
-            // Fails for who does not own the file; then its creator died between the two calls.
+            // Fails for a process that does not own the file; then its creator died between the two
+            // calls.
             let _ = Rights { mode: writers | writers << 1, ..*self }.settle(&fd);
         }
         Ok(fd)
@@ -95,8 +97,8 @@ impl Rights {
             && self.mode_of(found.st_uid, found.st_gid) == Some(self.mode))
     }
 
-    /// Gives a file to those whose the log is; `PERM` where this process may not, and the file
-    /// would keep out who may write to the log, or let in who may not.
+    /// Gives a file to the owners of the log; `PERM` where this process may not, and the file would
+    /// keep out a user that may write to the log, or let in one that may not.
     fn settle(&self, fd: &OwnedFd) -> io::Result<()> {
         if self.is_new {
             self.give_to_owner(fd)?;
@@ -108,7 +110,7 @@ impl Rights {
         let found = fs::fstat(fd)?;
         let mode = match self.mode_of(found.st_uid, found.st_gid) {
             Some(mode) if self.is_of(&found) => mode,
-            // The directory says who else may do what: these bits are the most that it grants.
+            // The directory has the rights of others: these bits are the most that it grants.
             _ if has_acl(fd) => self.mode,
             mode => mode.ok_or(Errno::PERM)?,
         };
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(mode(0o660, 2, 1), Some(0o660));
         assert_eq!(mode(0o640, 2, 1), None, "its owner could not write");
         assert_eq!(mode(0o606, 2, 1), Some(0o606));
-        // Made by the owner, who is not in the group.
+        // Made by the owner, which is not in the group.
         assert_eq!(mode(0o600, 1, 2), Some(0o600));
         assert_eq!(mode(0o640, 1, 2), Some(0o600), "another group could read");
         assert_eq!(mode(0o644, 1, 2), Some(0o644));

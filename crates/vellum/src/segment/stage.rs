@@ -9,21 +9,21 @@
 //!
 //! One that is over is kept as a spare, unless another is or it is nearly as old as that: it
 //! becomes the next twin, with pages that are there already, and a process that had it mapped uses
-//! the mapping again. What its old records have left in them is taken for nothing else: who reads a
-//! stage looks afterwards whether it still was one, and the check of a frame holds at one position
-//! only, as in a segment that is used again.
+//! the mapping again. The bytes of its old records in them are never mistaken for others: a reader
+//! of a stage checks afterwards whether it still was one, and the check of a frame holds at one
+//! position only, as in a segment that is used again.
 //!
 //! The header of a stage has the identity that is stored in the control file's words, and the log's
 //! epoch. Words that tell of the stage tell of files with that identity. Where no words are
-//! believed, the epoch tells: in one epoch a position is given out once, so what is whole in a
-//! stage of the newest epoch is what was appended there (`files::recover::staged`).
+//! believed, the epoch tells: in one epoch a position is given out once, so whole frames in a stage
+//! of the newest epoch are the records that were appended there (`files::recover::staged`).
 //!
 //! Nothing is stored through a mapping where a full disk could make a store fail
 //! (`Filesystem::mapping_hazard`). There, records are written to the stage by `pwrite`, onto blocks
 //! that were allocated before.
 //!
-//! **If the process dies here**: a file under its unfinished name is made again; what has a name
-//! and is not needed goes when the log is opened or closed by one process alone.
+//! **If the process dies here**: a file under its unfinished name is made again; a file that has a
+//! name and is not needed is removed when the log is opened or closed by one process alone.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// dirty pages for 30 seconds.
 const REUSED_AGE_MAX: Duration = Duration::from_secs(20);
 
-/// What a file of the stage is made of.
+/// The parts of a file of the stage.
 pub(crate) struct Twin<'a> {
     pub(crate) id: u64,
     pub(crate) epoch: u64,
@@ -54,8 +54,8 @@ pub(crate) struct Twin<'a> {
     pub(crate) first: Lsn,
     /// Bytes of the file.
     pub(crate) len: u64,
-    /// What stands in the segment before the first record, and will be written again with it; and
-    /// at which offset.
+    /// The bytes of the segment before the first record, which will be written again with it, and
+    /// their offset.
     pub(crate) begin: (u64, &'a [u8]),
 }
 

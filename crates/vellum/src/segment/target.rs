@@ -38,7 +38,7 @@ impl Target {
         }
     }
 
-    /// What is written to from now on, if it is open.
+    /// The file that is written to from now on, if it is open.
     fn opened(&self) -> Option<&KeptFile> {
         self.cached.get().or_else(|| self.direct.get())
     }

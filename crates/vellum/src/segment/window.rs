@@ -1,7 +1,7 @@
 //! How much space is made ready at a time: a window.
 //!
-//! An append that makes space ready is late by what that takes, about 0.25 ns a byte. Long windows
-//! cost least in all, and short ones hold nobody up. So a window is what the log takes in a
+//! An append that makes space ready is late by about 0.25 ns a byte. Long windows cost least in
+//! all, and short ones delay no append. So a window has the bytes that the log takes in a
 //! millisecond, between a floor and a ceiling. Each process measures that by itself: records of all
 //! processes move the tail.
 

@@ -58,7 +58,7 @@ impl ZeroedFile {
         };
         match populated {
             Err(Errno::FAULT) => Err(Errno::NOSPC),
-            // What the system cannot do it does not tell either.
+            // A system that cannot do it returns no error either.
             _ => Ok(()),
         }
     }
