@@ -65,23 +65,22 @@ pub enum ErrorKind {
     /// process has closed the log and one has opened it again.
     Poisoned = 18,
     /// Another process held what the call needs for longer than the call was to wait. The text
-    /// names the process, what it holds and what it does. An append or a commit has changed
-    /// nothing.
+    /// names the process, its hold and its state. An append or a commit has changed nothing.
     TimedOut = 19,
-    /// The log's directory was removed or moved while the log was open, or its files were. What was
-    /// appended before is where the directory went. [`Log::reopen`](crate::Log::reopen) goes on in
-    /// a new log at the same path.
+    /// The log's directory was removed or moved while the log was open, or its files were. The
+    /// earlier records are where the directory went. [`Log::reopen`](crate::Log::reopen) continues
+    /// in a new log at the same path.
     Removed = 20,
-    /// A [`Position`](crate::Position) was taken before a power cut or a truncation took back what
-    /// was there. [`Error::lsn`] is where the log may differ from what it was; `None` where that
-    /// cannot be told, because the log was copied or restored.
+    /// A [`Position`](crate::Position) was taken before a power cut or a truncation took back the
+    /// record there. [`Error::lsn`] is where the log may differ from its earlier state; `None`
+    /// where that cannot be told, because the log was copied or restored.
     Rewound = 21,
     /// A [`Position`](crate::Position) is of another log.
     OtherLog = 22,
-    /// No process ships the log, so nothing can be waited for. What was committed is committed.
+    /// No process ships the log, so nothing can be waited for. Committed records are committed.
     NoShipper = 23,
-    /// Another machine, or another copy of the log, has taken over what this log is shipped to.
-    /// What was committed is committed here, and is not shipped.
+    /// Another machine, or another copy of the log, has taken over the store that this log is
+    /// shipped to. Committed records are committed here, and are not shipped.
     Fenced = 24,
     /// Another process, or another handle of this one, has the log open for writing, and one of the
     /// two wants to be the only one ([`Options::exclusive`](crate::Options::exclusive)). The text
@@ -150,8 +149,8 @@ impl Error {
         error.at_path(path)
     }
 
-    /// The error of a mapping that the operating system refused: it names the limit, or what is
-    /// wrong with the filesystem.
+    /// The error of a mapping that the operating system refused: it names the limit, or the fault
+    /// of the filesystem.
     fn unmapped(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
         let mut error = Error::os(errno, operation, path);
         match (errno, lock_limit()) {
@@ -277,7 +276,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What the numbers mean that Vellum itself gives to what it finds.
+/// The meaning of the numbers that Vellum itself gives to faults.
 fn own_reason(errno: Errno) -> Option<&'static str> {
     match errno {
         NOT_REGULAR => Some("this is no regular file but a link, a pipe or a directory; remove it"),

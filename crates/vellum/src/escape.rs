@@ -1,6 +1,6 @@
-//! Text that others have made, where people read it: names of files, what a server answers, lines
-//! of a file. A terminal obeys some characters, and some change the order in which others are
-//! shown; a newline could begin a message of its own.
+//! Text that others have made, where people read it: names of files, answers of a server, lines of
+//! a file. A terminal obeys some characters, and some change the order in which others are shown; a
+//! newline could begin a message of its own.
 
 use std::fmt::{self, Display, Formatter, Write};
 

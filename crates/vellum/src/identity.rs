@@ -1,5 +1,5 @@
-//! Which log a position belongs to, and since when: [`LogId`], [`Position`], and what a
-//! [`Recovery`] did to the positions.
+//! Which log a position belongs to, and since when: [`LogId`], [`Position`], and the effect of a
+//! [`Recovery`] on positions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,8 +52,8 @@ impl FromStr for LogId {
     }
 }
 
-/// Who appended a record, in a log with [envelopes](crate::Options::envelope): a process, from when
-/// it opened the log until it closes it. A forked child is another.
+/// The writer of a record, in a log with [envelopes](crate::Options::envelope): a process, from
+/// when it opened the log until it closes it. A forked child is another.
 ///
 /// The low 32 bits are the id of the process, as it was in its own PID namespace. The high ones
 /// are random and drawn when it first appends, so that two processes with the same id, in two
@@ -153,10 +153,10 @@ fn number(text: &str) -> Option<u64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// End of what was recovered.
+    /// End of the recovered records.
     pub end: Lsn,
-    /// End of what is known to have been durable before. A text log does not keep that, so there
-    /// it is where the log begins.
+    /// End of the records that were known to be durable before. A text log does not keep that, so
+    /// there it is where the log begins.
     pub durable: Lsn,
     /// Bytes that were cut, because a crash had torn them: from `end` to the end of the last whole
     /// record that stood behind it. Of a text log nothing is cut.

@@ -1,4 +1,4 @@
-//! What is known of filesystems, and what follows from it where nobody has measured.
+//! Facts about filesystems, and the choices that follow from them without a measurement.
 //!
 //! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
 //! [`Advice::known`](crate::advice::Advice::known); each with the reason. The figures were taken on
@@ -70,15 +70,16 @@ pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fil
 }
 
 /// Whether a file gets its blocks in steps, as records come to it, and not all of them when it is
-/// made: so a small log takes little. What is written with zeros, or used again, is made whole.
+/// made: so a small log takes little. Files that are written with zeros, or used again, are made
+/// whole.
 pub(crate) fn goes_in_steps(layout: Layout, chosen: Preallocate, fill: Fill) -> bool {
     let is_wanted = matches!(chosen, Preallocate::Auto | Preallocate::Fallocate);
     layout == Layout::Text || (is_wanted && fill != Fill::Staged)
 }
 
-/// Whether a file is no longer than what was made ready in it. The first store into a page needs
-/// blocks for all of its folio, as far as the file goes. A folio that reaches over a hole makes
-/// such a store fail on a full disk, although the page itself has a block.
+/// Whether a file is no longer than its ready part. The first store into a page needs blocks for
+/// all of its folio, as far as the file goes. A folio that reaches over a hole makes such a store
+/// fail on a full disk, although the page itself has a block.
 pub(crate) fn grows_when_ready(layout: Layout, chosen: Preallocate, fill: Fill) -> bool {
     layout == Layout::Text || (fill == Fill::Mapped && goes_in_steps(layout, chosen, fill))
 }

@@ -20,7 +20,7 @@
 //!   one is due.
 //! - [`Error`] has a [kind](ErrorKind), the file and the position that it is about, and what helps.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after a
-//!   log. What they report is in [`stat`]; programs that ship a log find theirs in [`ship`].
+//!   log. Their reports are in [`stat`]; programs that ship a log find theirs in [`ship`].
 //! - [`Advice`](advice::Advice) is what `vellum advise` measured for the files below a directory;
 //!   [`Tuning::advice_from`] follows it when a log is created.
 //!
@@ -70,7 +70,7 @@ pub use options::commit_path::{CommitPath, DeviceWrite};
 pub use options::policy::OnFull;
 pub use options::tuning::Tuning;
 
-/// What a log reports: its state, its figures, its damage, and what a call has done.
+/// The reports of a log: its state, its figures, its damage, and the results of calls.
 pub mod stat {
     pub use crate::identity::{Recovery, RecoveryReason};
     pub use crate::log::{
@@ -83,7 +83,8 @@ pub mod stat {
     pub use crate::shared::ends::CommitStat;
 }
 
-/// What a program needs that ships a log or restores one. The command `vellum ship` is made of it.
+/// The interface for a program that ships a log or restores one. The command `vellum ship` is made
+/// of it.
 pub mod ship {
     pub use crate::log::{
         Decoder, FileName, LogShape, Piece, PieceSegment, RestoreOptions, Restorer, Ship,

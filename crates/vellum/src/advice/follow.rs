@@ -8,8 +8,8 @@ use crate::sys::filesystem::Filesystem;
 use crate::{Fill, Layout, Options, Preallocate, Result};
 
 impl Options {
-    /// These options for a new log in `dir`, which exists, with what is advised there in the place
-    /// of what was left open, and the file that advised it.
+    /// These options for a new log in `dir`, which exists, with the advice there for open choices,
+    /// and the file of that advice.
     pub(crate) fn advised(
         &self,
         dir: &Path,
@@ -72,7 +72,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    /// Every combination of what a program may ask for and a file may advise.
+    /// Every combination of a program's choices and a file's advice.
     fn each(mut check: impl FnMut(&Options, &Advice, Filesystem)) {
         let fills = [None, Some(Fill::Mapped), Some(Fill::Pwrite), Some(Fill::Staged)];
         let preallocates = [None, Some(Preallocate::Auto), Some(Preallocate::Off)]

@@ -1,4 +1,4 @@
-//! What is done where nothing is advised, in the form of advice.
+//! The choices without advice, in the form of advice.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ const PIECE_BYTES: u64 = 1 << 20;
 const MAPPED_PIECE_BYTES: u64 = 256 << 10;
 
 impl Advice {
-    /// What is done in `dir` where nothing is advised: what is known of its filesystem, without
-    /// measuring anything. `None` where it depends on the file or the machine.
+    /// The choices in `dir` without advice: they follow from its filesystem, without any
+    /// measurement. `None` where it depends on the file or the machine.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Advice {
     }
 }
 
-/// What is known of a filesystem.
+/// The advice for a filesystem.
 fn advice(filesystem: Filesystem) -> Advice {
     let file = file(filesystem);
     if knowledge::refusal(filesystem).is_some() {

@@ -1,4 +1,4 @@
-//! What a measurement advises for the files of a directory, and what is known without one.
+//! The advice of a measurement for the files of a directory, and the choices without one.
 //!
 //! A program hands in how to find advice; it is followed when a log is created. It may make a log
 //! faster or slower, and never changes what is promised: only the program decides whether records

@@ -1,4 +1,4 @@
-//! What a measurement advises for the files of a directory, and where a program finds it.
+//! The advice of a measurement for the files of a directory, and where a program finds it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::options::method::Method;
 /// advice and the file that it stands in; `None` where there is none.
 pub type AdviceSource = fn(&Path) -> Result<Option<(PathBuf, Advice)>>;
 
-/// What a measurement advises for the files of a directory.
+/// The advice of a measurement for the files of a directory.
 ///
 /// The crate `vellum-advice` reads it from a file `vellum.toml`, which `vellum advise` writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Advice {
     pub file: FileAdvice,
 }
 
-/// What is advised for logs; `None` where nothing is.
+/// The advice for logs; `None` where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogAdvice {
     /// How file space is made ready.
@@ -40,7 +40,7 @@ pub struct LogAdvice {
     pub prefault_bytes: Option<u64>,
 }
 
-/// What is advised for one large file that several threads write; `None` where nothing is.
+/// The advice for one large file that several threads write; `None` where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileAdvice {
     /// Which way pieces take into the file.

@@ -1,4 +1,4 @@
-//! Values that options may have, and what they are unless somebody chooses.
+//! Values that options may have, and their defaults.
 
 use crate::options::choice::{Fill, Preallocate};
 use crate::{Error, ErrorKind, Result};

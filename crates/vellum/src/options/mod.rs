@@ -1,4 +1,4 @@
-//! What a log is made of and how a process uses it: [`Options`] and the choices it offers.
+//! The shape of a log and how a process uses it: [`Options`] and the choices it offers.
 
 pub(crate) mod advice;
 pub(crate) mod choice;
@@ -29,12 +29,12 @@ use crate::options::tuning::Tuning;
 /// [`Options::default`] takes the log that is there, of whatever kind, and creates one as
 /// [`events`](Options::events) does where there is none.
 ///
-/// What shapes the files is stored when the log is created: the kind,
+/// The options that shape the files are stored when the log is created: the kind,
 /// [`envelope`](Options::envelope), and in [`Tuning`] `segment_capacity_bytes`, `preallocate` and
-/// `fill`. What is stored wins: an opener that leaves these alone takes what is there, and one that
-/// asks for something else gets [`InvalidOption`](crate::ErrorKind::InvalidOption). A kind asks for
-/// framed records or for text, and for nothing else of a log that is there. The other options
-/// belong to the process that opens.
+/// `fill`. The stored ones win: an opener that leaves these alone takes them, and one that asks for
+/// another value gets [`InvalidOption`](crate::ErrorKind::InvalidOption). A kind asks for framed
+/// records or for text, and for nothing else of a log that is there. The other options belong to
+/// the process that opens.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -111,20 +111,20 @@ impl Options {
         self
     }
 
-    /// What the application says that its records are: any number but 0, such as the version of its
+    /// The application's mark of its records: any number but 0, such as the version of its
     /// encoding. Stored when the log is created, and shown by
     /// [`Stat::application_tag`](crate::stat::Stat::application_tag). Default: none.
     ///
     /// A log that was created with another tag, or with none, is refused with
-    /// [`InvalidOption`](crate::ErrorKind::InvalidOption), and the text names both. Who leaves it
-    /// out takes the log as it is. Costs nothing after opening.
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption), and the text names both. Without it, the
+    /// log is taken as it is. Costs nothing after opening.
     pub fn application_tag(mut self, tag: u64) -> Options {
         self.application_tag = Some(tag);
         self
     }
 
     /// Whether each record has an envelope: the time at which it was appended
-    /// ([`Record::time`](crate::Record::time)), and who appended it
+    /// ([`Record::time`](crate::Record::time)), and its writer
     /// ([`Record::writer`](crate::Record::writer)). For framed logs; stored when the log is
     /// created, and the same for its whole life. Default for a new log: no.
     ///
@@ -143,7 +143,7 @@ impl Options {
     }
 
     /// Permission bits of the files of a new log, before the umask. Default: `0o666`. Directories
-    /// get the matching search bits; who may not write may not lock out those who may.
+    /// get the matching search bits; a user that may not write may not lock out users that may.
     ///
     /// A new log belongs to the owner of its directory, if that was there. A file that root or
     /// another user of the group makes later, with whatever umask, gets the owner, the group and
@@ -218,10 +218,10 @@ impl Options {
     ///
     /// The dead are not waited for, so only a process that is stopped, or does not get on,
     /// makes a call give up, with [`TimedOut`](crate::ErrorKind::TimedOut) and a text that names
-    /// it. An append that gives up has reserved nothing; what a commit that gives up was to make
-    /// durable is in the log as before. The time is for each wait, of which a call rarely has more
-    /// than one, and is looked at every 10 ms. What a call reads and writes itself has no limit,
-    /// nor has the gate through which one process at a time opens or closes a log.
+    /// it. An append that gives up has reserved nothing; the record of a commit that gives up is in
+    /// the log as before. The time is for each wait, of which a call rarely has more than one, and
+    /// is checked every 10 ms. Reads and writes of the call itself have no limit, nor has the gate
+    /// through which one process at a time opens or closes a log.
     pub fn timeout(mut self, timeout: Duration) -> Options {
         self.timeout = Some(timeout);
         self

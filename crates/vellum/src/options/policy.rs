@@ -1,4 +1,4 @@
-//! When a text log goes on in a new file, which files it keeps, and what it does on a full disk.
+//! When a text log continues in a new file, which files it keeps, and its choice on a full disk.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -32,7 +32,7 @@ named!(OnFull, "answer to a full disk", Error = "error", Block = "block", Drop =
 /// When a text log goes on in a new file, and which of its files it keeps.
 ///
 /// Belongs to the log, not to a process: it is stored with the log, every process follows it, and
-/// who opens the log with another policy changes it for all. `None` is no limit.
+/// an opener with another policy changes it for all. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
@@ -93,7 +93,7 @@ impl Policy {
     }
 }
 
-/// What a program says about the policy; what it leaves alone stays as the log has it.
+/// The policy options of a program; those that it leaves alone stay as the log has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PolicyUpdate {
     pub(crate) rotate_bytes: Option<u64>,
@@ -129,7 +129,7 @@ impl PolicyUpdate {
         PolicyUpdate { retain_bytes: None, retain_age: None, ..*self }
     }
 
-    /// What the options that are not left alone are called.
+    /// The names of the options that are set.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let said = [
             ("rotate_bytes", self.rotate_bytes.is_some()),

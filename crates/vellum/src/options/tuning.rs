@@ -1,4 +1,4 @@
-//! What a log works well without: how fast it is, and how much memory and disk it uses.
+//! Options that a log works well without: its speed, and its use of memory and disk.
 
 use crate::options::advice::AdviceSource;
 use crate::options::choice::{Fill, OnStageFull, Preallocate};
@@ -8,8 +8,8 @@ use crate::options::policy::OnFull;
 /// How fast a log is, and how much memory and disk it uses: a builder, for
 /// [`Options::tuning`](crate::Options::tuning).
 ///
-/// What is left out is taken from what was measured, if the program says where to find that
-/// ([`advice_from`](Tuning::advice_from)), and else from what is known of the filesystem.
+/// A choice that is left out is taken from a measurement, if the program says where to find one
+/// ([`advice_from`](Tuning::advice_from)), and else from the kind of filesystem.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
@@ -87,22 +87,22 @@ impl Tuning {
     /// Default: 3, at least 2. The append that needs one more commits first, or gets the error that
     /// [`on_stage_full`](Tuning::on_stage_full) chooses.
     ///
-    /// What nobody can commit yet, because somebody is in the middle of an append before it, does
-    /// not count, nor does the room that a commit needs for itself. Belongs to this process: each
-    /// keeps to its own limit.
+    /// Records that cannot be committed yet, because an append before them is in progress, do not
+    /// count, nor does the room that a commit needs for itself. Belongs to this process: each keeps
+    /// to its own limit.
     pub fn staged_segments_max(mut self, segments: u64) -> Tuning {
         self.staged_segments_max = Some(segments);
         self
     }
 
-    /// Segments that may wait for new records behind a [trim](crate::Log::trim) by this process,
-    /// or a removal by its policy: what is ready already, and what is kept of those that go. The
-    /// default is the most: 8 in a [staged](Fill::Staged) log, 1 with
+    /// Segments that may wait for new records behind a [trim](crate::Log::trim) by this process, or
+    /// a removal by its policy: those that are ready already, and those that are kept of the
+    /// removed ones. The default is the most: 8 in a [staged](Fill::Staged) log, 1 with
     /// [`Preallocate::Recycle`](crate::Preallocate::Recycle), none elsewhere.
     ///
-    /// With 0 all that goes is given back to the disk, also while the log ships. The next segment
-    /// is made anew then, at the cost that [`append`](crate::Log::append) tells. What is ready
-    /// already is given back by [`release_prepared`](crate::Log::release_prepared).
+    /// With 0 all removed ones are given back to the disk, also while the log ships. The next
+    /// segment is made anew then, at the cost that [`append`](crate::Log::append) names. Segments
+    /// that are ready already are given back by [`release_prepared`](crate::Log::release_prepared).
     pub fn spare_segments_max(mut self, segments: u64) -> Tuning {
         self.spare_segments_max = Some(segments);
         self
@@ -115,7 +115,7 @@ impl Tuning {
         self
     }
 
-    /// What this process's appends do when there is no space. Default: [`OnFull::Error`].
+    /// The choice of this process's appends when there is no space. Default: [`OnFull::Error`].
     ///
     /// [`OnFull::Drop`] is for text logs, and for [`append`](crate::Log::append) and
     /// [`append_vectored`](crate::Log::append_vectored) alone: a reservation or a batch gets the
@@ -127,15 +127,14 @@ impl Tuning {
     }
 
     /// How this process brings commit groups to the device, in a [staged](Fill::Staged) log.
-    /// Default: what was stored for this device
-    /// ([`CommitPath::store_chosen`](crate::CommitPath::store_chosen)), and else what is known of
-    /// it.
+    /// Default: the path that was stored for this device
+    /// ([`CommitPath::store_chosen`](crate::CommitPath::store_chosen)), and else one by its kind.
     ///
     /// # Durability
     ///
     /// A block that is smaller than the device's physical sector makes the device read, change and
     /// write the sector. A power cut in the middle may destroy durable records beside those that
-    /// are written. The default never does that; this does what it is told. A block that the
+    /// are written. The default never does that; this path is followed as it is. A block that the
     /// filesystem does not take is made larger.
     pub fn commit_path(mut self, path: CommitPath) -> Tuning {
         self.commit_path = Some(path);
@@ -145,12 +144,12 @@ impl Tuning {
     /// Bytes of log behind the checkpoint after which the next one is
     /// [due](crate::Checkpoint::is_due). 0 is never, the default.
     ///
-    /// The log makes no checkpoint by itself: only its user knows what to keep. It says when it is
-    /// time ([`Checkpoint::is_due`](crate::Checkpoint::is_due),
-    /// [`Checkpoint::event`](crate::Checkpoint::event)), so that neither the recovery nor
-    /// the log grows without limit. Counted from where the checkpoint lies, in bytes of log with
-    /// headers and padding, whoever wrote them. Belongs to this process. A text log has no
-    /// checkpoint, and nothing is ever due in it.
+    /// The log makes no checkpoint by itself: only its user knows which records to keep. It says
+    /// when it is time ([`Checkpoint::is_due`](crate::Checkpoint::is_due),
+    /// [`Checkpoint::event`](crate::Checkpoint::event)), so that neither the recovery nor the log
+    /// grows without limit. Counted from the checkpoint, in bytes of log with headers and padding,
+    /// of all writers. Belongs to this process. A text log has no checkpoint, and nothing is ever
+    /// due in it.
     pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Tuning {
         self.checkpoint_after_bytes = Some(bytes);
         self
@@ -163,8 +162,8 @@ impl Tuning {
     /// `Tuning::new().advice_from(vellum_advice::nearest)`. Its error is that of opening.
     ///
     /// The advice is taken whole: its `wal` for a log that would be staged, its `log` for any
-    /// other. It fills in what the program did not say. A value that does not go with what the
-    /// program says is passed over, such as recycled files for a text log; and so is
+    /// other. It fills in the choices that the program left out. A value that does not fit the
+    /// program's choices is skipped, such as recycled files for a text log; and so is
     /// [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
     /// changed, and the source is not asked.
     pub fn advice_from(mut self, source: AdviceSource) -> Tuning {
@@ -172,7 +171,7 @@ impl Tuning {
         self
     }
 
-    /// This, and what `other` says of what is left out here.
+    /// This, and the choices of `other` that are left out here.
     pub(crate) fn or(self, other: Tuning) -> Tuning {
         Tuning {
             segment_capacity_bytes: self.segment_capacity_bytes.or(other.segment_capacity_bytes),
