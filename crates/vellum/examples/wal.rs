@@ -9,8 +9,8 @@
 //! snapshot    the map as it was at some position of the log, and that position
 //! ```
 //!
-//! What is promised: a transaction for which [`Map::commit`] has returned is there after `kill -9`
-//! and after a power cut, and every transaction is there as a whole or not at all.
+//! The promise: a transaction for which [`Map::commit`] has returned is there after `kill -9` and
+//! after a power cut, and every transaction is there as a whole or not at all.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -108,7 +108,7 @@ impl Map {
 
     /// Death at any step leaves a snapshot and a log that reaches back to it:
     ///
-    /// 1. what the copy holds becomes durable in the log;
+    /// 1. the content of the copy becomes durable in the log;
     /// 2. the snapshot becomes durable under another name, then takes the place of the old one;
     /// 3. the log remembers the checkpoint, so that a lost snapshot is noticed;
     /// 4. the log is trimmed.

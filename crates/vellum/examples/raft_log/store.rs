@@ -1,6 +1,6 @@
 //! The log of a Raft node on a write-ahead log: entries, vote, truncation of the tail, compaction.
 //!
-//! What is truncated stays in the file: a record says so, or an entry with an index that is there
+//! Truncated entries stay in the file: a record says so, or an entry with an index that is there
 //! already takes its place and that of all behind it. Recovery reads the records in their order and
 //! ends with the same entries. So a truncation costs no sync of its own, and an entry can never be
 //! durable without the truncation before it. The reasons are in
@@ -44,7 +44,7 @@ pub(crate) struct Vote {
     pub(crate) is_granted: bool,
 }
 
-/// What the node knows beside its entries.
+/// The node's state beside its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) vote: Option<Vote>,
@@ -89,8 +89,8 @@ impl RaftLog {
         Ok(RaftLog { log, index: RwLock::new(index) })
     }
 
-    /// Appends entries; what was there from the index of the first on is replaced. Entries up to
-    /// the one that was purged last are left out: the snapshot has them.
+    /// Appends entries; entries from the index of the first on are replaced. Entries up to the one
+    /// that was purged last are left out: the snapshot has them.
     ///
     /// They can be read at once, and are durable when [`commit`](RaftLog::commit) of the position
     /// that is returned has returned.
@@ -169,7 +169,7 @@ impl RaftLog {
 
     /// The entries with these indexes, as far as they are there.
     pub(crate) fn read(&self, indexes: Range<u64>) -> Result<Vec<Entry>> {
-        // Locked to the end: what is read cannot be trimmed meanwhile.
+        // Locked to the end: the entries cannot be trimmed meanwhile.
         let index = self.read_index();
         let wanted = index.places(indexes);
         let Some((_, first)) = index.entries.range(wanted.clone()).next() else {
@@ -205,7 +205,7 @@ impl RaftLog {
     }
 }
 
-/// The index of what is in the log: each record in its order.
+/// The index of the log: each record in its order.
 fn recover(log: &Log) -> Result<Index> {
     let mut index = Index::default();
     let mut reader = log.reader(Lsn::ZERO)?;

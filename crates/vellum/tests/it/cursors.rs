@@ -1,4 +1,4 @@
-//! Named cursors: where they are, what they hold back, who owns them, and what is left of them.
+//! Named cursors: their positions, holds, owners, and remains.
 
 mod file;
 mod holding;
@@ -25,7 +25,7 @@ fn append(log: &Log, count: u64, seed: u64) -> Vec<Read> {
     (0..count).map(append).collect()
 }
 
-/// What is there from the cursor on.
+/// The records from the cursor on.
 fn rest(cursor: &vellum::Cursor) -> Vec<Lsn> {
     let mut reader = cursor.reader().unwrap();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The examples as real processes that are killed: what they acknowledged is there afterwards, in
+//! The examples as real processes that are killed: acknowledged changes are there afterwards, in
 //! the directory itself and in a copy of it as another boot would find it.
 
 mod map;

@@ -1,6 +1,6 @@
 //! Golden logs: files that a released format wrote, which every later version must read.
 //!
-//! They lie in `tests/golden/v1`, `v1-forms` and `v2`, one directory each, with what they hold
+//! They lie in `tests/golden/v1`, `v1-forms` and `v2`, one directory each, with their content
 //! written down beside it (`expectation`). A new one is made by adding it to `make` and running
 //!
 //! ```text
@@ -75,7 +75,7 @@ fn records_of(log: &Log) -> Vec<Record> {
     all.iter().map(|(lsn, bytes)| Record::new(lsn.get(), crc32c(bytes), bytes)).collect()
 }
 
-/// What the envelopes of all records say: position, nanoseconds since 1970, the writer.
+/// The envelopes of all records: position, nanoseconds since 1970, the writer.
 fn stamps_of(log: &Log) -> Vec<[u64; 3]> {
     let records = log.reader(Lsn::ZERO).unwrap().into_iter().map(Result::unwrap);
     let stamp = |record: OwnedRecord| {

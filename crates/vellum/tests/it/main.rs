@@ -1,14 +1,14 @@
 //! The log as its users see it: through the public interface, in one process and in many.
 //!
 //! - `api`: everything the interface promises, in both layouts.
-//! - `cursors`: named cursors, what they hold back, and who owns them.
+//! - `cursors`: named cursors, their holds, and their owners.
 //! - `faults`: one test for each fault of the predecessor that applies here.
-//! - `durable`: commits, and what is left after a power cut.
+//! - `durable`: commits, and logs after a power cut.
 //! - `damage`: bad input, scribbled words, flipped bytes, missing rights.
 //! - `examples`: the examples for authors of databases, killed at any moment.
 //! - `golden`: files that a released format wrote.
 //! - `processes`: many processes that are killed, stopped, forked and replaced.
-//! - `ship`: what the log gives to those who ship it and restore it.
+//! - `ship`: the interface for shipping a log and restoring it.
 //! - `text`: the files of text logs, their names and their policy.
 //!
 //! Tests that need a second process run this binary again (`support::child`).

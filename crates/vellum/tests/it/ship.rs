@@ -1,5 +1,5 @@
-//! What the log gives to those who ship it: its bytes, the election, waiting, holding back; and
-//! making a log again from those bytes.
+//! The interface for shippers of a log: its bytes, the election, waiting, holding back; and making
+//! a log again from those bytes.
 
 mod decoding;
 mod electing;
@@ -21,7 +21,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("restore until killed", restoring::restore_until_killed),
 ];
 
-/// What was shipped: where each piece starts, what it says, and its bytes.
+/// The shipped pieces: where each starts, the piece, and its bytes.
 type Shipped = Vec<(Lsn, Piece, Vec<u8>)>;
 
 /// Ships what is durable from `from` on, in pieces of at most `len` bytes.

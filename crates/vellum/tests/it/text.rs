@@ -1,4 +1,4 @@
-//! The files of text logs: their names, when the next one begins, and who decides that.
+//! The files of text logs: their names, when the next one begins, and by which rule.
 
 mod clocks;
 #[cfg(all(feature = "zstd", feature = "gzip"))]

@@ -30,7 +30,7 @@ fn following_wal() -> Options {
     Options::wal().exclusive(false).tuning(Tuning::new().advice_from(vellum_advice::nearest))
 }
 
-/// What a log is made of that these options create.
+/// The state of a log that these options create.
 fn made(options: &Options, path: &Path) -> Stat {
     options.open(path).unwrap().stat().unwrap()
 }
@@ -311,8 +311,8 @@ fn a_file_of_root_counts_for_everybody_and_has_to_be_readable() {
     assert!(refused.starts_with("PermissionDenied") && refused.ends_with(FILE_NAME), "{refused}");
 }
 
-/// Writes down what is known of the filesystem of `dir`, and compares what follows from it with
-/// what is done without.
+/// Writes down the known advice for the filesystem of `dir`, and compares the log that follows it
+/// with one without advice.
 fn follow_what_is_known(dir: &Path) -> Advice {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let known = Advice::known(dir).unwrap();

@@ -1,5 +1,4 @@
-//! What stands in `vellum.toml`: what is refused, and that what is written is TOML with the same
-//! meaning.
+//! The text of `vellum.toml`: refused values, and that written text is TOML with the same meaning.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use vellum_advice::FILE_NAME;
 use super::advice::{advise, following};
 use crate::support::{memory_scratch, scratch};
 
-/// Texts that are refused, and what the error has to say.
+/// Texts that are refused, and the words of the error.
 const BAD: [(&str, &[&str]); 25] = [
     ("version = 2", &["line 1", "version 2", "version 1"]),
     ("version = \"1\"", &["line 1", "string", "expected u64"]),

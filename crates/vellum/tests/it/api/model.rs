@@ -14,7 +14,7 @@ enum Step {
     Batch(Vec<usize>),
     Reserve(usize),
     Abandon(usize, usize),
-    /// Up to this many thousandths of what is there.
+    /// Up to this many thousandths of the log.
     Trim(usize),
     ReadFrom(usize),
     Reopen,
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The log, and what it must hold.
+/// The log, and its expected records.
 struct Model {
     log: Option<Log>,
     options: Options,
@@ -143,7 +143,7 @@ impl Model {
     }
 }
 
-/// Without the lines that a text log shows for what was abandoned.
+/// Without the lines that a text log shows for abandoned ranges.
 fn without_markers(mut reads: Vec<Read>, layout: Layout) -> Vec<Read> {
     if layout == Layout::Text {
         reads.retain(|(_, line)| line != b"\n" && line.first() != Some(&b'~'));

@@ -55,7 +55,7 @@ fn a_loop_over_poll_sees_what_another_process_appends_or_commits() {
     }
 }
 
-/// What the descriptor becomes readable by: 1 is another process, 2 the timer.
+/// The cause that makes the descriptor readable: 1 is another process, 2 the timer.
 fn cause(reader: &PollableReader) -> u64 {
     let mut events = Vec::with_capacity(2);
     epoll::wait(reader, rustix::buffer::spare_capacity(&mut events), None).unwrap();

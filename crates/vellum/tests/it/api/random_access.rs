@@ -212,7 +212,7 @@ fn a_file_that_goes_under_single_records_is_noticed() {
         let whole = std::fs::read(&segment).unwrap();
         std::fs::write(&segment, b"").unwrap();
         view.read_at(*lsn).unwrap_err();
-        // Another file with its name: what was open is not what counts.
+        // Another file with its name: the open one does not count.
         std::fs::remove_file(&segment).unwrap();
         std::fs::write(&segment, &whole).unwrap();
         assert_eq!(&view.read_at(*lsn).unwrap().payload, bytes);
@@ -249,7 +249,7 @@ fn a_reader_that_goes_on_after_a_truncation_reads_what_is_there_now() {
         let view = Options::default().read_only(true).open(place(&dir)).unwrap();
         let old: Vec<Read> = (0..300).map(|seed| append(&log, seed, 1000)).collect();
         let mut readers = [&log, &view].map(|log| log.reader(old[299].0).unwrap());
-        // Their files are open, and what stands there is in memory.
+        // Their files are open, and their content is in memory.
         readers.iter_mut().for_each(|reader| assert!(reader.next().unwrap().is_some()));
         log.truncate(old[10].0).unwrap();
         let new: Vec<Read> = (1000..1289).map(|seed| append(&log, seed, 1000)).collect();

@@ -214,7 +214,7 @@ fn the_published_end_never_goes_back_while_threads_append() {
     });
 }
 
-/// A pad that becomes visible is no record: who waits for one goes on waiting.
+/// A pad that becomes visible is no record: a reader that waits for one continues to wait.
 #[test]
 fn follow_waits_on_when_only_a_pad_was_published() {
     let dir = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ fn a_reader_that_stops_returns_what_starts_before_and_waits_for_nothing() {
         let mut places: Vec<Lsn> = Vec::new();
         for index in 0..300 {
             places.push(log.append(format!("record {index}\n").as_bytes()).unwrap());
-            // What is abandoned lies between the records and their ends.
+            // An abandoned range is between the records and their ends.
             drop(log.reserve(40).unwrap());
         }
         places.push(log.published());

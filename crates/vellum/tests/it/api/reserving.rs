@@ -86,7 +86,7 @@ fn a_full_reservation_takes_no_more_bytes_wherever_it_ends() {
     }
 }
 
-/// What is left of a reservation in a text log: lines that say so.
+/// The rest of a reservation in a text log: marker lines.
 fn is_marker(line: &[u8]) -> bool {
     line == b"\n" || line.first() == Some(&b'~')
 }

@@ -1,4 +1,5 @@
-//! What goes in comes out: sizes, boundaries, parts, and every valid combination of options.
+//! All records come out as they went in: sizes, boundaries, parts, and every valid combination of
+//! options.
 
 use std::io::IoSlice;
 

@@ -4,7 +4,7 @@ use vellum::{Options, Preallocate, Tuning};
 
 use crate::support::{FILLS, LAYOUTS, payloads, place, scratch, taken};
 
-/// What a log may take beside its records.
+/// The bytes that a log may take beside its records.
 const BESIDE: u64 = 1 << 20;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_small_log_takes_little_of_the_disk() {
         log.append(b"five\n").unwrap();
         // The zeros ahead of the tail too.
         assert!(taken(&place(&dir)) < 3 * BESIDE, "{layout} {fill}: {}", taken(&place(&dir)));
-        // What is longer than a mapped record is, and more than the first step.
+        // Longer than a mapped record, and than the first step.
         let long = [b"x".repeat((5 << 20) - 1), b"\n".to_vec()].concat();
         log.append(&long).unwrap();
         drop(log);

@@ -101,7 +101,7 @@ fn a_reader_of_a_trimmed_position_is_told() {
         let dir = scratch();
         let log = small(layout).open(place(&dir)).unwrap();
         let all = append_many(&log, 300, 0);
-        // One has not read yet, one has read ahead and stands in what goes.
+        // One has not read yet, one has read ahead and is in the removed part.
         let mut fresh = log.reader(Lsn::ZERO).unwrap();
         let mut slow = log.reader(Lsn::ZERO).unwrap();
         slow.next().unwrap();
@@ -109,7 +109,8 @@ fn a_reader_of_a_trimmed_position_is_told() {
         let error = log.reader(all[100].0).unwrap_err();
         assert_eq!((error.kind(), error.lsn()), (ErrorKind::Trimmed, Some(all[100].0)));
         assert_eq!(fresh.next().unwrap_err().kind(), ErrorKind::Trimmed);
-        // What was read ahead may still be shown, but nothing wrong, and never a gap unmentioned.
+        // Records that were read ahead may still be shown, but nothing wrong, and never a gap
+        // unmentioned.
         for read in &all[1..] {
             match slow.next() {
                 Ok(record) => assert_eq!(record.unwrap().lsn, read.0),

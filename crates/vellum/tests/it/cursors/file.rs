@@ -79,7 +79,7 @@ fn nothing_is_removed_while_the_cursors_cannot_be_read() {
         assert!(segment_files(&place(&dir)).len() > 3);
         let stat = log.stat().unwrap();
         assert!(stat.cursors.is_empty() && stat.cursors_fault.unwrap().contains("damaged"));
-        // What helps is what the error says.
+        // The remedy in the error helps.
         fs::remove_file(place(&dir).join("cursors")).unwrap();
         log.trim(log.published()).unwrap();
         assert_eq!(log.stat().unwrap().cursors_fault, None);

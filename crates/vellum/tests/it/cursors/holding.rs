@@ -1,4 +1,4 @@
-//! What a cursor keeps from being removed, and how its reader learns of what was removed.
+//! The records that a cursor keeps, and how its reader learns of removed ones.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

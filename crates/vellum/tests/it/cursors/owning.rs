@@ -1,4 +1,4 @@
-//! Who owns a cursor: one process, until it dies.
+//! The owner of a cursor: one process, until it dies.
 
 use std::cell::RefCell;
 
@@ -110,8 +110,8 @@ fn a_forked_child_neither_owns_nor_keeps_the_cursor_of_its_parent() {
     owned.unwrap();
 }
 
-/// Whoever is killed in the middle of a commit, the cursor is where it was acknowledged, or one
-/// commit further.
+/// After a process was killed in the middle of a commit, the cursor is where it was acknowledged,
+/// or one commit further.
 #[test]
 fn a_killed_committer_leaves_the_cursor_where_it_was_acknowledged() {
     let dir = scratch();

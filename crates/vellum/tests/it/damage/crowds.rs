@@ -34,7 +34,7 @@ pub(crate) fn crowd(arguments: &[String]) {
     };
     child::say(&format!("{} {:?}", logs.len(), error.kind()));
     assert!(error.to_string().contains("1024"), "{error}");
-    // Those who are there are not hurt, and who leaves makes room.
+    // Attached processes are not affected, and one that leaves makes room.
     for log in logs.iter().step_by(100) {
         log.append(b"here\n").unwrap();
     }

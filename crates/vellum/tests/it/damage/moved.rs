@@ -1,5 +1,5 @@
 //! A user that may write in the directory of a log can give a name of the log to a private file of
-//! root. Root's processes neither write into that file nor pass on what it holds.
+//! root. Root's processes neither write into that file nor pass on its content.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
@@ -89,7 +89,7 @@ fn assert_kept(log: &Path, private: &File) {
     }
 }
 
-/// What a file holds, decompressed if it is compressed.
+/// The content of a file, decompressed if it is compressed.
 fn text_of(bytes: Vec<u8>) -> Vec<u8> {
     #[cfg(feature = "zstd")]
     let bytes = zstd::decode_all(&*bytes).unwrap_or(bytes);
@@ -149,7 +149,7 @@ fn the_newest_text_file_that_is_private_is_refused_by_name() {
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
     assert_eq!(error.path(), Some(&*newest), "{error}");
     assert_kept(&place(&dir), &private);
-    // Who looks after the log says that it belongs there.
+    // The administrator of the log marks it as belonging there.
     fs::set_permissions(&newest, Permissions::from_mode(0o660)).unwrap();
     chown(&newest, None, Some(GROUP)).unwrap();
     Options::default().open(place(&dir)).unwrap().append(b"line\n").unwrap();

@@ -1,7 +1,7 @@
-//! What is left when all processes died at once and the control file is gone: crash images.
+//! Logs after the death of all processes at once and the loss of the control file: crash images.
 //!
-//! An image is a copy of the files of a log in use, without the control file: what the segments
-//! hold at that moment is all there is.
+//! An image is a copy of the files of a log in use, without the control file: it has only the
+//! segments of that moment.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What is not a log, or not one for us.
+//! Paths that are no log, or none for this program.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! Any single word of the control file, scribbled over, while records are appended and committed,
 //! files are made, left, trimmed and truncated: errors are allowed, crashes and hangs are not, and
-//! what is read is what was appended.
+//! readers get only appended records.
 //!
 //! A second process tries one scribble after the other and says which. When it dies or falls
 //! silent, the scribble it named last is to blame, and another process goes on behind it.
@@ -22,7 +22,7 @@ use crate::support::{
     Numbers, adopt_control, copy_log, memory_scratch, payload, place, read_all, small,
 };
 
-/// Where the shared words start, and what is in front of the participants.
+/// Where the shared words start, and the part in front of the participants.
 const WORDS: u64 = 4096;
 const PARTICIPANTS: u64 = WORDS + 8 * 128;
 const SLOTS: u64 = PARTICIPANTS + 1024 * 64;
@@ -56,8 +56,8 @@ fn offsets(control_len: u64, only_behind: bool) -> Vec<u64> {
     all
 }
 
-/// Whether a value makes a lock look held by a living participant: who waits for it then waits
-/// for as long as that one lives, which `docs/security.md` says of hostile writers.
+/// Whether a value makes a lock look held by a living participant: a waiter then waits for as long
+/// as that one lives, which `docs/security.md` says of hostile writers.
 fn is_held_by_the_living(offset: u64, value: u64) -> bool {
     let holders = [WORDS + 4 * 128, WORDS + 5 * 128];
     // Behind the slots there are locks and lanes.
@@ -137,7 +137,7 @@ fn do_everything(log: &Log, known: &HashSet<Vec<u8>>) {
     }
 }
 
-/// What a shipper does, and who waits for it.
+/// The steps of a shipper, and of its waiters.
 fn ship(log: &Log) {
     let soon = Duration::from_millis(1);
     let _ = log.ship().wait(log.begin(), Some(soon));

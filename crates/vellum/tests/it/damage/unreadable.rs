@@ -1,5 +1,5 @@
-//! What lies behind damage is looked for. A file in which nothing can be looked for is an error,
-//! and not a file without records.
+//! Records behind damage are looked for. A file in which nothing can be looked for is an error, and
+//! not a file without records.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

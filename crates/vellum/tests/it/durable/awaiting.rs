@@ -85,7 +85,7 @@ fn the_waker_of_the_last_poll_is_woken() {
     let mut commit = pin!(committer.submit(behind).unwrap());
     let mut context = Context::from_waker(Waker::noop());
     assert!(commit.as_mut().poll(&mut context).is_pending());
-    // Another task polls it now, and lets go of what the commit waits for.
+    // Another task polls it now, and releases the reservation that the commit waits for.
     let mut held = Some(held);
     run(std::future::poll_fn(|context| {
         let answer = commit.as_mut().poll(context);

@@ -9,7 +9,7 @@ use crate::support::mount::Mount;
 use crate::support::{assert_sound, read_all};
 
 const CAPACITY: u64 = 8 << 20;
-/// What is made ready ahead of the tail.
+/// The space that is made ready ahead of the tail.
 const WINDOW: u64 = 1 << 20;
 const RECORD: [u8; 4000] = [7; 4000];
 

@@ -1,4 +1,4 @@
-//! Commits by threads and processes, and what is left of what was not committed.
+//! Commits by threads and processes, and the rest of uncommitted records.
 
 use std::io::Write as _;
 use std::sync::Barrier;

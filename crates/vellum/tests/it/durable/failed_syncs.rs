@@ -1,5 +1,5 @@
 //! A sync that fails beside the commits: the kernel tells one caller, and the device may have lost
-//! what others were about to be promised.
+//! records that a commit was about to promise.
 
 use libc::{EIO, ENOSPC, EPERM, EROFS};
 use vellum::{ErrorKind, Log, Lsn, Options};

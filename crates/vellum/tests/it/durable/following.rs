@@ -1,4 +1,4 @@
-//! Readers that go no further than what is durable, and waiting for it.
+//! Readers that end at the durable end, and waiting for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -199,7 +199,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A log, what was appended to it, and a durable reader beside it.
+/// A log, its records, and a durable reader beside it.
 struct World {
     dir: tempfile::TempDir,
     log: Option<Log>,
@@ -284,7 +284,7 @@ impl World {
         self.reader = Some(self.log().reader(Lsn::ZERO).unwrap().durable());
     }
 
-    /// What was returned is there, but for what was trimmed; and all that is durable was returned.
+    /// Returned records are there, but for trimmed ones; and all durable ones were returned.
     fn check(mut self) {
         self.log().sync().unwrap();
         self.read();

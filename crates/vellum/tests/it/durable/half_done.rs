@@ -1,5 +1,5 @@
-//! What fails half-way leaves a log as it was before or as it is after, also for who goes on with
-//! it.
+//! A call that fails half-way leaves a log as it was before or as it is after, also for the next
+//! process.
 
 use std::fs;
 use std::path::Path;

@@ -20,7 +20,7 @@ fn resolve(log: &Log, position: Position) -> vellum::Result<Lsn> {
     log.reader_at(position).map(|reader| reader.position())
 }
 
-/// The LSN behind what was handled.
+/// The LSN behind the handled record.
 fn resolve_next(log: &Log, position: Position) -> vellum::Result<Lsn> {
     log.reader_at_next(position).map(|reader| reader.position())
 }
@@ -406,7 +406,7 @@ impl Line {
         self.log.get_or_insert_with(|| Options::default().open(place(&self.dir)).unwrap())
     }
 
-    /// A power cut: what the log's files are now, and behind what was durable with damage.
+    /// A power cut: the log's files as they are now, with damage behind the durable end.
     fn cut_power(&mut self, numbers: &mut Numbers, is_copy: bool) -> Line {
         let (layout, durable) = (self.log().layout(), self.log().durable());
         let end = self.log().tail();

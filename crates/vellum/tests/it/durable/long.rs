@@ -15,7 +15,7 @@ use crate::support::{
     Read, assert_holds, payload, payloads, place, read_all, scratch, segment_files,
 };
 
-/// Longer than what is stored through a mapping.
+/// Longer than a record that is stored through a mapping.
 const LONG: usize = 150_000;
 
 fn spare(log: &Path) -> PathBuf {
@@ -160,7 +160,7 @@ fn a_stage_that_is_over_is_used_again_for_a_later_segment() {
     });
     seeds.take(20).for_each(&mut commit);
     assert_holds(&log, &expected);
-    // What was stored there last, uncommitted, is read from there.
+    // The last, uncommitted record is read from there.
     expected.push(append(&log, 99, 1000));
     assert_holds(&Options::default().read_only(true).open(place(&dir)).unwrap(), &expected);
     let copy = after_power_cut(&place(&dir));

@@ -56,7 +56,7 @@ fn a_log_that_was_closed_is_opened_without_writing() {
     }
 }
 
-/// A staged log with a few records in a long segment, and what they are.
+/// A staged log with a few records in a long segment, and these records.
 fn with_few_records(dir: &tempfile::TempDir) -> (Log, Vec<crate::support::Read>) {
     let log = staged().open(place(dir)).unwrap();
     for index in 0..20u8 {
@@ -105,7 +105,7 @@ fn what_was_never_written_is_not_read() {
     log.append(b"the only one").unwrap();
     log.close().unwrap();
     let file = segment_files(&place(&dir)).pop().unwrap();
-    // As long as it is, with nothing behind what was made ready.
+    // At its full length, with nothing behind the ready part.
     fs::File::options().write(true).open(&file).unwrap().set_len(CAPACITY + 4096).unwrap();
     in_another_boot(&place(&dir));
     let (log, read, written) = opened(&options, &place(&dir));
@@ -115,7 +115,7 @@ fn what_was_never_written_is_not_read() {
     assert!(written < MIB / 4, "{written} bytes were written");
 }
 
-/// Frames behind the torn one are wiped, wherever they are; what lies between them was zero.
+/// Frames behind the torn one are wiped, wherever they are; the bytes between them were zero.
 #[test]
 fn frames_behind_the_end_are_wiped_and_what_was_zero_is_not_written() {
     use std::os::unix::fs::FileExt;

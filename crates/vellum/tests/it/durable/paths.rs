@@ -20,7 +20,7 @@ fn inode(file: &std::path::Path) -> u64 {
     fs::metadata(file).unwrap().ino()
 }
 
-/// What a power cut leaves of a log with nothing in flight: the segments.
+/// A log with nothing in flight after a power cut: the segments.
 fn after_a_power_cut(log: &std::path::Path, name: &str) -> Log {
     let copy = log.with_file_name(name);
     copy_log(log, &copy);

@@ -51,7 +51,7 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         log.append_durable(&before).unwrap();
         let view = Options::default().read_only(true).open(&place).unwrap();
         let mut followers = [&log, &view].map(|log| log.reader(Lsn::ZERO).unwrap().durable());
-        // As long as it is held, commits of what lies behind wait.
+        // As long as it is held, commits of later records wait.
         let mut held = log.reserve(700_000).unwrap();
         held.write_all(&[2; 700_000]).unwrap();
         // A write of a staged log that finds no space on a thin disk is not the end of it.
@@ -94,12 +94,12 @@ fn a_failed_write_reaches_every_waiting_process_and_reopening_recovers() {
         assert!(log.published() >= durable, "nothing committed is lost");
         assert_eq!(read_all(&log)[0].1, before);
         log.append_durable(b"more").unwrap();
-        // A reader goes on where it was: what had failed has been recovered.
+        // A reader continues where it was: the failed part has been recovered.
         while reader.follow(Some(PATIENCE)).unwrap().expect("in time").payload != b"more" {}
     }
 }
 
-/// Has writes behind what is durable fail. What a staged log writes to has been written before.
+/// Has writes behind the durable end fail. The blocks of a staged log have been written before.
 fn fail_behind_durable<'a>(thin: &'a Thin, log: &Log, place: &Path) -> Failing<'a> {
     let offset = HEADER_LEN + log.durable().get() - log.begin().get();
     thin.fail_writes(&segment_files(place)[0], offset / HEADER_LEN * HEADER_LEN..u64::MAX)
@@ -174,7 +174,7 @@ fn a_truncation_that_no_device_took_is_finished_by_the_next_opener() {
 }
 
 /// Where the first write of a block fails, ext4 notes nowhere that it is written later: the page
-/// cache says that it was, and what is on the device says that it was not.
+/// cache has it, and the device does not.
 #[test]
 fn commits_into_blocks_whose_first_write_failed_are_on_the_device() {
     let test = "commits_into_blocks_whose_first_write_failed_are_on_the_device";
@@ -194,7 +194,7 @@ fn commits_into_blocks_whose_first_write_failed_are_on_the_device() {
         let header_len = if layout == Layout::Framed { 8 } else { 0 };
         log.append_durable(&line(b'a', 4096 - header_len)).unwrap();
         thin.fill();
-        // Of a mapped log more than what was made ready.
+        // In a mapped log, more than the ready space.
         let failed = (0..4000).find_map(|_| {
             let lsn = log.append(&line(b'b', 2000)).ok()?;
             log.commit(lsn).err()

@@ -48,7 +48,7 @@ fn prepared_segments_are_given_back_and_made_again() {
         let released = log.release_prepared().unwrap();
         assert!(released >= 8 && prepared(&log) <= 1, "{released}");
         assert_eq!(log.release_prepared().unwrap(), 0);
-        // The same positions in new files, by who had the old ones open.
+        // The same positions in new files, by a process that had the old ones open.
         for number in 0..200u8 {
             let bytes = vec![number; 900];
             kept.push((log.append_durable(&bytes).unwrap(), bytes));
@@ -241,7 +241,7 @@ fn what_was_trimmed_need_not_be_committed() {
         log.append_durable(&[b'1'; 900]).unwrap();
         let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'2'; 900]).unwrap()).collect();
         log.trim(lsns[50]).unwrap();
-        // By who has the old files open, and by who has not.
+        // By a process that has the old files open, and by one that has not.
         log.commit(lsns[55]).unwrap();
         let other = Options::default().open(place(&dir)).unwrap();
         let lsns: Vec<_> = (0..60).map(|_| log.append(&[b'3'; 900]).unwrap()).collect();

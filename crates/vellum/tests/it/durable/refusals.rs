@@ -18,7 +18,7 @@ const REFUSALS: [i32; 3] = [EINVAL, EOPNOTSUPP, ENOSYS];
 const OWN: [i32; 8] = [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EFBIG, EAGAIN, ENOENT];
 /// Of a filesystem that takes new blocks where it writes over old ones.
 const NO_SPACE: [i32; 2] = [ENOSPC, EDQUOT];
-/// Of the device, or of what is below the filesystem.
+/// Of the device, or of a layer below the filesystem.
 const OF_DEVICE: [i32; 5] = [EIO, EROFS, ENODEV, ENXIO, ESTALE];
 
 /// Commits a record while `call` fails with `errno`; whether that ends the commits.

@@ -10,7 +10,7 @@ use vellum::{ErrorKind, Log, Lsn, Options, Tuning};
 use super::{after_power_cut, kinds, staged};
 use crate::support::{Over, place, read_from, scratch, segment_files};
 
-/// Bytes of what a seal carries; no record in these tests is as long.
+/// Bytes of a seal's payload; no record in these tests is as long.
 const SEAL_PAYLOAD_LEN: u32 = 24;
 const HEADER_LEN: u64 = 4096;
 
@@ -160,7 +160,7 @@ fn a_checkpoint_is_durable_at_the_end_of_a_segment_too() {
         for left in [8, 16, 24] {
             let dir = scratch();
             let log = options.clone().open(place(&dir)).unwrap();
-            // 8 bytes of header, and what is to be left.
+            // 8 bytes of header, and the rest that is to be left.
             let lsn = log.append(&vec![5; 16384 - 8 - left]).unwrap();
             log.checkpoint().set(lsn).unwrap();
             let taken = log.published().get() - lsn.get();

@@ -63,7 +63,7 @@ fn who_would_fill_more_segments_than_may_be_staged_commits_first() {
         for seed in 0..200 {
             append(&log, seed).unwrap();
             let count = stages(&place(&dir)).len() as u64;
-            // One more, so that what is committed has room for its seal.
+            // One more, so that a commit has room for its seal.
             assert!(count <= segments + 1, "{count} stages after record {seed}");
         }
         assert!(log.durable().get() > log.begin().get() + (12 - segments) * 16384);

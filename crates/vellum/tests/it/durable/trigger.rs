@@ -1,4 +1,4 @@
-//! When a checkpoint is due, and who is told.
+//! When a checkpoint is due, and the event for it.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ fn fill(log: &Log) {
     }
 }
 
-/// Stores a checkpoint at the end of what is durable.
+/// Stores a checkpoint at the durable end.
 fn checkpoint(log: &Log) {
     log.checkpoint().set(log.durable()).unwrap();
 }

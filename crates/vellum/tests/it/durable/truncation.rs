@@ -58,7 +58,7 @@ fn a_truncation_in_the_middle_of_things_is_refused() {
     let mut reader = log.reader(all[10].0).unwrap();
     reader.next().unwrap().unwrap();
     log.truncate(all[3].0).unwrap();
-    // What it has read ahead it may still give out.
+    // It may still return records that it has read ahead.
     let end = std::iter::repeat_with(|| reader.next().map(|record| record.is_some()));
     let error = end.take(30).find_map(Result::err).unwrap();
     assert_eq!(error.kind(), ErrorKind::OutOfRange);

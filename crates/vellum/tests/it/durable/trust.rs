@@ -49,15 +49,15 @@ fn acknowledge(child: &mut Child, more: usize, all: usize) {
     child.expect(&all.to_string());
 }
 
-/// The records of a log, but for what was torn behind the last durable one of a text log.
+/// The records of a log, but for torn lines behind the last durable one of a text log.
 fn lines(log: &Log) -> Vec<Vec<u8>> {
     let mut lines = payloads(log);
     lines.retain(|line| line != b"\n" && line.first() != Some(&b'~'));
     lines
 }
 
-/// Asserts that the first `count` records are there, that the log goes on behind them, and that
-/// what it appends is there as well when it is opened again.
+/// Asserts that the first `count` records are there, that the log continues behind them, and that
+/// new records are there as well when it is opened again.
 #[track_caller]
 fn assert_holds_first(path: &Path, count: usize, case: &str) {
     let expected: Vec<_> = (0..count).map(line).collect();
@@ -153,8 +153,8 @@ fn a_copy_holds_what_was_durable_when_it_was_made() {
     }
 }
 
-/// A filesystem that stops, and is mounted again in the same boot: what was written back comes
-/// back, each page as old as that was.
+/// A filesystem that stops, and is mounted again in the same boot: pages that were written back
+/// come back, each in its last written state.
 #[test]
 fn a_disk_that_was_lost_and_mounted_again_has_everything_durable() {
     let test = "a_disk_that_was_lost_and_mounted_again_has_everything_durable";
@@ -253,7 +253,7 @@ pub(super) fn killed(options: &Options, path: &Path) {
 fn assert_holds_all(path: &Path, recovered: Option<RecoveryReason>, case: &str) {
     let log = Options::default().open(path).unwrap();
     assert_eq!(log.recovery().map(|recovery| recovery.reason), recovered, "{case}");
-    // What the dead had not finished is half a line of text.
+    // An unfinished record of the dead is half a line of text.
     let found: Vec<_> =
         lines(&log).into_iter().filter(|line| line.starts_with(b"record")).collect();
     assert!(found == (0..150).map(line).collect::<Vec<_>>(), "{case}: {}", found.len());
@@ -337,7 +337,7 @@ fn other_files_lose_nothing_where_they_hold_the_same() {
     }
 }
 
-/// What the dead had reserved is no proof where the words do not agree with the files.
+/// The ranges of the dead are no proof where the words do not agree with the files.
 #[test]
 fn another_boot_id_and_a_damaged_record_are_a_power_cut() {
     for options in kinds().into_iter().take(3).skip(1) {
@@ -385,7 +385,7 @@ fn who_may_only_read_finds_what_was_not_committed_without_words() {
     }
 }
 
-/// What was cut off must not come back from a stage that a power cut brought back.
+/// Records that were cut off must not come back from a stage that a power cut brought back.
 #[test]
 fn a_stage_of_an_earlier_epoch_is_not_believed() {
     for is_truncated in [false, true] {

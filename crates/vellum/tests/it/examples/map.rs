@@ -46,8 +46,8 @@ fn after(thread: u64, count: u64) -> BTreeMap<String, Option<String>> {
     (1..=count).flat_map(|number| wal::transaction(thread, number)).collect()
 }
 
-/// Checks that the map holds each thread's transactions up to one that is not older than what was
-/// acknowledged, and returns up to which.
+/// Checks that the map holds each thread's transactions up to one that is not older than the
+/// acknowledged one, and returns up to which.
 fn check(dir: &Path, acknowledged: &[u64]) -> Vec<u64> {
     let map = open(dir).unwrap();
     let count_of =

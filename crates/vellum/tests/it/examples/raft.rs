@@ -27,7 +27,7 @@ fn open(dir: &Path) -> RaftLog {
     once_unlocked(|| RaftLog::open(dir, &options()), is_locked).unwrap()
 }
 
-/// What a Raft log is to hold.
+/// The expected content of a Raft log.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     state: State,

@@ -239,8 +239,8 @@ fn after_a_reboot_the_segments_are_believed_and_not_the_control_file() {
     }
 }
 
-// F18 and F19: capacities were cut to 32 bits, and what was no power of two or no multiple of the
-// page size went wrong later.
+// F18 and F19: capacities were cut to 32 bits, and a capacity that was no power of two or no
+// multiple of the page size failed later.
 #[test]
 fn odd_capacities_are_refused_and_even_ones_need_no_power_of_two() {
     let dir = scratch();

@@ -28,8 +28,8 @@ fn kinds() -> [(&'static str, Options); 3] {
     [("framed", mapped(Layout::Framed)), ("text", mapped(Layout::Text)), ("wal", wal)]
 }
 
-/// Appends until that fails, and says how many records there are now and what the error was. Goes
-/// on when it is told to.
+/// Appends until that fails, and prints the number of records now and the error. Continues on
+/// command.
 pub(crate) fn append_until_it_fails(arguments: &[String]) {
     let log = Options::default().open(&arguments[0]).unwrap();
     let layout = log.layout();
@@ -141,7 +141,7 @@ fn a_filesystem_that_shuts_down_is_an_error_for_each_writer() {
     }
 }
 
-/// Appends a record now and then until that fails, and says what the error was.
+/// Appends a record now and then until that fails, and prints the error.
 pub(crate) fn append_for_ever(arguments: &[String]) {
     let log = Options::default().open(&arguments[0]).unwrap();
     child::say("open");
@@ -263,7 +263,7 @@ pub(crate) fn fault_elsewhere(arguments: &[String]) {
     log.append(b"one").unwrap();
     child::say("open");
     let file = tempfile::tempfile().unwrap();
-    // SAFETY: a new mapping; the load behind the end of the file is what this is about.
+    // SAFETY: a new mapping; the load behind the end of the file is the purpose of the test.
     unsafe {
         let (protection, null) = (libc::PROT_READ, std::ptr::null_mut());
         let map = libc::mmap(null, 4096, protection, libc::MAP_SHARED, file.as_raw_fd(), 0);
@@ -294,7 +294,7 @@ fn fail_control_file(log: &Path) {
             [0, 1].map(|at| usize::from_str_radix(range.split('-').nth(at).unwrap(), 16).unwrap());
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        // SAFETY: it takes the place of a mapping that is as long; what is read there are numbers.
+        // SAFETY: it takes the place of a mapping that is as long; only numbers are read there.
         let map = unsafe {
             libc::mmap(start as *mut _, end - start, protection, flags, empty.as_raw_fd(), 0)
         };

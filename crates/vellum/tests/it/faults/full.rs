@@ -1,4 +1,4 @@
-//! What a process does that chose to wait on a full disk, or to drop records and say so.
+//! A process that chose to wait on a full disk, or to drop records and report them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ fn records_that_were_dropped_are_told_of_once_before_the_next_of_their_process()
     }
 }
 
-/// As somebody does who makes space by hand.
+/// As a user that makes space by hand.
 #[test]
 fn records_that_were_dropped_are_told_of_where_the_newest_file_was_removed() {
     let test = "records_that_were_dropped_are_told_of_where_the_newest_file_was_removed";

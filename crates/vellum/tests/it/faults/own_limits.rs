@@ -197,7 +197,7 @@ pub(crate) fn commit_under_a_size_limit(arguments: &[String]) {
         limit(Resource::Fsize, None);
         says(&answer);
     }
-    // What is committed before is no reason to fail later: the segment is open by now.
+    // An earlier commit is no reason to fail later: the segment is open by now.
     log.append_durable(&record(&log, 2)).unwrap();
     limit(Resource::Fsize, Some(4096));
     let answer = log.append_durable(&record(&log, 1));

@@ -13,7 +13,7 @@ use crate::support::child::{self, Child};
 use crate::support::mount::Mount;
 use crate::support::{LAYOUTS, assert_sound, payload, payloads, read_all};
 
-/// What is removed to make space again.
+/// The bytes that are removed to make space again.
 const BALLAST_BYTES: usize = 2 << 20;
 
 /// Appends until the disk is full, waits for space, and appends again.
@@ -99,7 +99,7 @@ fn check_full_disk(mount: &Path, options: &Options, len: usize) {
     let record = payload(log.layout(), 1, len);
     let count = hears(&mut writer);
     let found = payloads(&log).into_iter().filter(|found| *found == record).count();
-    // What lies behind a reservation that could be neither filled nor padded waits for space.
+    // Records behind a reservation that could be neither filled nor padded wait for space.
     assert!(found <= count, "nothing twice: {case}");
     assert_sound(&log);
     fs::remove_file(&ballast).unwrap();
@@ -216,7 +216,7 @@ fn a_full_btrfs_kills_nobody() {
         drop(options.open(small.log()).unwrap());
         let mut user = Child::start("use a full disk", &[small.log().to_str().unwrap()]);
         user.expect("ready");
-        // What it writes again is written elsewhere on btrfs, unless the file forbids that.
+        // Rewritten blocks are written elsewhere on btrfs, unless the file forbids that.
         small.take_all();
         user.tell("go on");
         user.expect("lives");

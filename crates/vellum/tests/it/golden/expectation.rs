@@ -1,4 +1,4 @@
-//! What is written down beside a golden log: its files, and what opening it must bring to light.
+//! The expectation beside a golden log: its files, and the records of opening it.
 //!
 //! A text of one fact per line, `#` for comments:
 //!

@@ -241,8 +241,8 @@ fn run_campaign(role: &'static str, layout: Layout, fill: Fill, seed: u64) {
     acknowledged.set(0, 1);
     let (started, killed) = (campaign.started, campaign.killed);
     campaign.hammers.into_iter().for_each(Child::finish_well);
-    // Children of killed hammers may go on for a moment: what they acknowledge from now on need not
-    // be seen.
+    // Children of killed hammers may continue for a moment: later acknowledgements need not be
+    // seen.
     let counts = acknowledged.counts();
     seen.read_to_the_end(&log);
     seen.check(&counts, &acknowledged);
@@ -255,7 +255,7 @@ fn run_campaign(role: &'static str, layout: Layout, fill: Fill, seed: u64) {
     check_again_from_the_files(&dir, &log);
 }
 
-/// What a reader in this process has seen, record by record.
+/// The records of a reader in this process, one by one.
 struct Seen {
     layout: Layout,
     reader: vellum::Reader,

@@ -189,7 +189,7 @@ fn a_log_without_stopped_processes_never_gives_up() {
             }
         });
         assert_eq!(read_all(&log).len(), 400);
-        // What is durable already is not waited for.
+        // Durable records are not waited for.
         log.commit_within(log.begin(), Duration::ZERO).unwrap();
     }
 }

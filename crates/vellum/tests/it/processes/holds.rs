@@ -1,4 +1,4 @@
-//! What a stopped process holds is told: what, who, in which state, for how long others wait.
+//! The holds of a stopped process are reported: kind, holder, state, for how long others wait.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -37,7 +37,7 @@ pub(crate) fn commit_without_end(arguments: &[String]) {
     }
 }
 
-/// Stays in the gate, as who opens or closes the log does for a moment.
+/// Stays in the gate, as an opening or closing process does for a moment.
 pub(crate) fn stay_in_the_gate(arguments: &[String]) {
     let file = File::options().write(true).open(&arguments[0]).unwrap();
     crate::support::lock_byte(&file, 0);
@@ -100,7 +100,7 @@ pub(crate) fn set_waited(log: &Log, child: &Child, time: Duration) {
     assert!(told >= time.min(now), "{told:?}");
 }
 
-/// What a process holds, of one kind.
+/// The hold of a process, of one kind.
 pub(crate) fn hold_of(log: &Log, what: HoldKind, child: &Child) -> Option<Hold> {
     let holds = log.stat().unwrap().holds;
     holds.into_iter().find(|hold| hold.what == what && hold.pid == Some(child.pid() as u32))

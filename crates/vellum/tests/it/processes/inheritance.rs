@@ -1,4 +1,5 @@
-//! What a forked child inherits: a participant's presence, and locks that must stop nobody.
+//! The inheritance of a forked child: a participant's presence, and locks that must block no
+//! process.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;

@@ -1,4 +1,4 @@
-//! Who ships: one process, until it dies; and what the log keeps for it.
+//! The shipper: one process, until it dies; and the records that the log keeps for it.
 
 use std::cell::RefCell;
 
@@ -165,7 +165,7 @@ fn no_more_is_kept_than_was_allowed() {
     let end = log.published();
     log.trim(end).unwrap();
     assert!(log.begin() > vellum::Lsn::new(4096) && log.begin().get() + 8192 >= end.get() - 4096);
-    // The next one goes on behind what is gone.
+    // The next one continues behind the removed records.
     drop(shipper);
     let shipper = log.ship().elect().unwrap().unwrap();
     shipper.hold(log.begin(), Some(8192)).unwrap();

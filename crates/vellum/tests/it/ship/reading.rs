@@ -1,4 +1,4 @@
-//! What is read to be shipped is what is durable, and is verified.
+//! Only durable records are read for shipping, and they are verified.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! A log that is restored from what was shipped holds the same records at the same positions.
+//! A log that is restored from shipped pieces holds the same records at the same positions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -171,8 +171,7 @@ fn positions_of_the_log_mean_the_same_in_the_restored_one() {
     }
 }
 
-/// The records of a small log at `path`, its shape, and what is shipped of it in pieces of `len`
-/// bytes.
+/// The records of a small log at `path`, its shape, and its pieces of `len` bytes.
 fn shipped_records(layout: Layout, path: &Path, len: usize) -> (Vec<Read>, LogShape, Shipped) {
     let log = small(layout).open(path).unwrap();
     let records = append(&log, 600, 0, 100);

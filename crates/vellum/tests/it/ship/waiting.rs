@@ -29,7 +29,7 @@ fn a_remote_commit_returns_when_the_record_is_shipped() {
                         shipper.set_shipped(durable).unwrap();
                         from = durable;
                     }
-                    // Now, not before: what is appended after the end would wake it no more.
+                    // Now, not before: an append after the end would wake it no more.
                     if is_over.load(Ordering::SeqCst) {
                         break;
                     }

@@ -1,4 +1,4 @@
-//! What the tests share: scratch directories, payloads, reading everything, second processes.
+//! Helpers of the tests: scratch directories, payloads, reading everything, second processes.
 
 pub(crate) mod crc;
 pub(crate) mod fork;

@@ -1,4 +1,4 @@
-//! What a program sees that follows the files of a log by reading on, as `tail -f` does.
+//! The view of a program that follows the files of a log by reading on, as `tail -f` does.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::support::{PATIENCE, concatenated, payloads, place, scratch, segment_f
 
 const WRITERS: usize = 3;
 const ROUNDS: usize = 12;
-/// What the follower reads before the next writer is killed.
+/// The bytes that the follower reads before the next writer is killed.
 const ROUND_BYTES: usize = 1_000_000;
 
 /// Reads each file to its end, and nothing twice.
@@ -77,9 +77,9 @@ fn who_follows_the_files_reads_what_stays_there_though_writers_are_killed() {
     assert_followed(&follower.seen, &concatenated(&path));
 }
 
-/// What was read stands there, but for the beginning of a line whose writer was killed while it
-/// wrote: the kernel ends a write between two pages. A marker has its space, and the follower reads
-/// on with what is left of that.
+/// The text that was read is there, but for the beginning of a line whose writer was killed while
+/// it wrote: the kernel ends a write between two pages. A marker has its space, and the follower
+/// reads on with the rest of that.
 fn assert_followed(seen: &[u8], text: &[u8]) {
     assert!(seen.len() <= text.len(), "read {} bytes of {}", seen.len(), text.len());
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! What goes on in a log of whose closed files somebody has removed one.
+//! A log after a user has removed one of its closed files.
 
 use std::fs;
 use std::process::Command;

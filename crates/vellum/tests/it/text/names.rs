@@ -9,7 +9,7 @@ use crate::support::{
     FILLS, assert_sound, concatenated, copy_log, payloads, place, scratch, segment_files,
 };
 
-/// What the clock says, as names tell it.
+/// The time of the clock, in the form of names.
 fn now() -> String {
     // The clock that names are made by, which lags behind the others by a tick.
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

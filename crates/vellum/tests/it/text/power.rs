@@ -1,5 +1,5 @@
-//! What a power cut leaves of text logs: files as it leaves them, opened as if in another boot.
-//! Real power cuts are for `vellum-powercut`.
+//! Text logs after a power cut: files as it leaves them, opened as if in another boot. Real power
+//! cuts are for `vellum-powercut`.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -131,7 +131,7 @@ fn a_file_that_retention_removed_and_a_power_cut_brings_back_is_removed_again() 
             // Two have been removed, and the first comes back.
             fs::write(&files[0], first).unwrap();
         } else {
-            // By somebody, and not by retention: what is before it stays.
+            // By a user, and not by retention: the files before it stay.
             fs::remove_file(&files[1]).unwrap();
         }
         in_another_boot(&place(&dir));

@@ -61,7 +61,7 @@ fn a_file_is_kept_for_so_long_after_its_last_record() {
         number += 1;
         (log.begin() > Lsn::new(6 * log.stat().unwrap().segment_capacity_bytes)).then_some(())
     });
-    // What is kept was followed by another less than two seconds ago.
+    // The kept file was followed by another less than two seconds ago.
     let files = segment_files(&place(&dir));
     let newest = parts(files.last().unwrap()).0;
     let seconds = |stamp: &str| stamp[13..15].parse::<i64>().unwrap();

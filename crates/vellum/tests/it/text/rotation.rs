@@ -174,7 +174,7 @@ fn what_nobody_writes_makes_no_file_and_a_moment_that_passed_meanwhile_counts() 
     let log = options.open(place(&dir)).unwrap();
     log.append(&line(0, 50)).unwrap();
     drop(log);
-    // Without the words of the control file, as after a reboot, the name tells what is over.
+    // Without the words of the control file, as after a reboot, the name shows which one is over.
     std::fs::remove_file(place(&dir).join("control")).unwrap();
     let since = seconds();
     until("two moments have passed", || (seconds() > since + 1).then_some(()));

@@ -1,4 +1,4 @@
-//! What lies behind the end of the file that is written: as little as can be.
+//! The bytes behind the end of the newest file: as few as can be.
 
 use std::fs;
 use std::time::Instant;
@@ -48,7 +48,7 @@ fn a_log_that_is_written_slowly_has_few_zeros_behind_its_text() {
         until("a moment has passed", || (since.elapsed().as_millis() > 10).then_some(()));
         log.append(&line(number, 16_000)).unwrap();
         slow = zeros_behind(&place(&dir));
-        // What was written ahead when it was fast is used up first.
+        // The zeros that were written ahead when it was fast are used up first.
         if number * 16_000 > fast + (64 << 10) {
             break;
         }
@@ -66,7 +66,7 @@ fn zeros_behind_a_mapped_text_log_are_bounded() {
     for number in 1..200 {
         let len = [100, 5000, 100_000, 200_000][number % 4];
         log.append(&payload(Layout::Text, number as u64, len)).unwrap();
-        // However fast it goes: the window and what it is rounded up to.
+        // At any speed: the window, rounded up.
         assert!(zeros_behind(&place(&dir)) <= 2 << 20);
     }
 }
