@@ -12,8 +12,8 @@ use vellum::advice::Advice;
 /// Name of the file in its directory.
 pub const FILE_NAME: &str = "vellum.toml";
 
-/// Finds what holds for a log in `log`, which need not exist: the nearest file above it, as
-/// [`find`] takes it. What lies in the log's own directory does not count.
+/// Finds the advice for a log in `log`, which need not exist: the nearest file above it, as
+/// [`find`] takes it. A file in the log's own directory does not count.
 ///
 /// For [`Tuning::advice_from`](vellum::Tuning::advice_from).
 ///
@@ -28,8 +28,9 @@ pub fn nearest(log: &Path) -> Result<Option<(PathBuf, Advice)>> {
     place::nearest(log)
 }
 
-/// Finds the file that holds for what is created in `dir`: the one in `dir`, or else in the nearest
-/// directory above on the same filesystem. It is taken whole, and no other one counts.
+/// Finds the file that holds for logs and files that are created in `dir`: the one in `dir`, or
+/// else in the nearest directory above on the same filesystem. It is taken whole, and no other one
+/// counts.
 ///
 /// Only a file of root, of the user of this process or of the owner of the directory it is in is
 /// taken, and only from a directory into which nobody else may write. Any other, say in `/tmp`, is
@@ -50,7 +51,7 @@ pub fn find(dir: impl AsRef<Path>) -> Result<Option<(PathBuf, Advice)>> {
 /// Reads the file in `dir`; `None` where there is none, or only one of somebody who has no say
 /// here: see [`find`].
 ///
-/// The file is TOML. Every key may be left out; what is there is this:
+/// The file is TOML. Every key may be left out; these are the keys:
 ///
 /// ```
 /// # use vellum::Fill;

@@ -50,7 +50,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
     text::parse(&text).map(Some).map_err(|fault| invalid(fault, &path))
 }
 
-/// Finds the nearest file for what is created in `dir`.
+/// Finds the nearest file for logs and files that are created in `dir`.
 pub(super) fn find(dir: &Path) -> Result<Option<(PathBuf, Advice)>> {
     // A path that is too long to be told is no reason not to create a log.
     let Ok(dir) = std::fs::canonicalize(dir) else { return Ok(None) };

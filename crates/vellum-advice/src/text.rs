@@ -16,7 +16,7 @@ const THREADS_MAX: u32 = 1024;
 /// TOML promises no more than this.
 const NUMBER_MAX: u64 = i64::MAX as u64;
 
-/// Reads a text; what is wrong is told with its line.
+/// Reads a text; the error names the wrong line.
 pub(super) fn parse(text: &str) -> Result<Advice, String> {
     let content: Content = toml::from_str(text).map_err(|error| told(&error, text))?;
     Ok(Advice { wal: content.wal, log: content.log, file: content.file })

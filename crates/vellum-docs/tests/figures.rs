@@ -1,6 +1,6 @@
 //! The figures of the pages are those of the results in `docs/results`.
 //!
-//! A table of a page stands between two comments, of which the first says what it shows:
+//! A table of a page stands between two comments, of which the first has its query:
 //!
 //! ```text
 //! <!-- figures: append.json; where case = vellum-text, write; show bytes, case, ns/record -->
@@ -8,8 +8,8 @@
 //! <!-- end of figures -->
 //! ```
 //!
-//! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics; what has a
-//! comma in it stands in double quotes. `METRIC median` leaves the range of the rounds out. Without
+//! `where` picks cases by keys (`table` is the heading), `show` names keys and metrics; a value
+//! with a comma is in double quotes. `METRIC median` leaves the range of the rounds out. Without
 //! `where` all cases that have figures are shown.
 //!
 //! A figure in a sentence follows a comment with its name. It may have fewer digits than the
@@ -37,7 +37,7 @@ const TABLE: &str = "<!-- figures: ";
 const TABLE_END: &str = "<!-- end of figures -->";
 const FIGURE: &str = "<!--=";
 
-/// What a comment asks for.
+/// The query of a comment.
 #[derive(Debug)]
 struct Query {
     file: String,
@@ -172,13 +172,13 @@ fn is_figure(text: &str, figure: f64) -> bool {
     (written - figure).abs() <= step / 2.0 * (1.0 + 1e-9)
 }
 
-/// What the names of single figures stand for.
+/// The names of single figures, and their values.
 type Names = BTreeMap<String, String>;
 
 /// Finds the reports of a file of results.
 type Reading<'a> = &'a dyn Fn(&str) -> Result<Vec<Report>, String>;
 
-/// The text with its tables as the results have them, and what is wrong with single figures.
+/// The text with its tables as the results have them, and the faults of single figures.
 fn corrected(text: &str, names: &Names, read: Reading) -> (String, Vec<String>) {
     let (mut kept, mut rest, mut wrong) = (String::new(), text, Vec::new());
     while let Some(at) = rest.find(TABLE) {

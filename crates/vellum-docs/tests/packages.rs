@@ -1,5 +1,5 @@
-//! What a crate needs to be published: its page, its licences, its terms, and its sources whole.
-//! `make crates` packs and builds them; this is what can be seen at once.
+//! The parts of a crate that can be published: its page, its licences, its terms, and its sources
+//! whole. `make crates` packs and builds them; these tests check the rest at once.
 
 use std::fs;
 use std::path::{Path, PathBuf};

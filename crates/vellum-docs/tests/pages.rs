@@ -63,7 +63,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is wrong with a link of `page`, if anything is.
+/// The fault of a link of `page`, if it has one.
 fn fault(page: &Path, link: &str) -> Option<String> {
     if link.starts_with("https://") {
         return None;
@@ -122,7 +122,7 @@ fn every_page_is_a_chapter() {
 #[test]
 fn the_front_page_is_short() {
     let text = read(&root().join("README.md"));
-    // What a reader sees: no comments, and no rules of tables.
+    // The visible lines: no comments, and no rules of tables.
     let lines = text.lines().filter(|line| !line.starts_with("<!--"));
     let parts = lines.flat_map(str::split_whitespace);
     let words = parts.filter(|part| part.contains(char::is_alphanumeric)).count();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::areas::Tests;
 use crate::mutate::{self, Mutant};
 
-/// What is asked at the place of each mutant: `VELLUM_MUTANT` has the number of the chosen one.
+/// The question at the place of each mutant: `VELLUM_MUTANT` has the number of the chosen one.
 /// `VELLUM_REACHED` names a file with a byte for each, which becomes 1 where a process asks.
 const SWITCH: &str = include_str!("switch.rs");
 
@@ -21,7 +21,7 @@ pub(crate) fn copy(work: &Path) -> Result<PathBuf> {
     let listed = Command::new("git").args(["ls-files", "-z"]).output().context("git ls-files")?;
     let mut there = BTreeSet::new();
     for name in String::from_utf8(listed.stdout)?.split_terminator('\0') {
-        // A file that is as it was keeps its time, so that what it is built into stays too.
+        // An unchanged file keeps its time, so that its programs are not built again.
         let (from, to) = (Path::new(name), copy.join(name));
         let Ok(text) = std::fs::read(from) else { continue };
         if std::fs::read(&to).ok().as_ref() != Some(&text) {

@@ -1,4 +1,4 @@
-//! `vellum-mutants`: what the tests of the library notice.
+//! `vellum-mutants`: the changes that the tests of the library notice.
 //!
 //! Every comparison, every sum and every function of some files is changed, in a copy of the
 //! repository: `a < b` becomes `(if mutant(17) { a <= b } else { a < b })`. `VELLUM_MUTANT=17`
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// How many mutants of each area to try, drawn at random; all of them if not given.
     #[arg(long)]
     sample: Option<usize>,
-    /// What the drawing begins with.
+    /// The seed of the draw.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Mutants to try at the same time.

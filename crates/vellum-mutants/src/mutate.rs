@@ -42,7 +42,7 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// What stands in the sources instead.
+/// The text in the sources instead.
 enum Edit {
     /// Text before and behind a place, of the change with this number.
     Around {
@@ -127,7 +127,7 @@ fn rewritten(text: &str, range: Range<usize>, edits: &[Edit]) -> String {
 fn replaced(text: &str, edit: &Edit, edits: &[Edit]) -> String {
     let number = edit.number();
     let switch = format!("crate::mutant_switch::is({number})");
-    // What lies within this one; `rewritten` would find this one again.
+    // The edits within this one; `rewritten` would find this one again.
     let others = |bytes: &Range<usize>| {
         let inner: Vec<Edit> =
             edits.iter().filter(|other| other.number() != number).map(Edit::copied).collect();
@@ -268,7 +268,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         visit::visit_expr_unary(self, expr);
     }
 
-    // What is computed when the library is built cannot be switched.
+    // Values that are computed when the library is built cannot be switched.
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
     fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
@@ -287,7 +287,7 @@ fn has_let(expr: &Expr) -> bool {
     }
 }
 
-/// What stands instead of an operator.
+/// The operator that replaces another.
 fn other(operator: &BinOp) -> Option<&'static str> {
     Some(match operator {
         BinOp::Lt(_) => "<=",
@@ -313,7 +313,7 @@ fn other(operator: &BinOp) -> Option<&'static str> {
     })
 }
 
-/// What a function could return instead of doing anything.
+/// The values that a function could return instead of doing anything.
 fn values(output: &ReturnType) -> &'static [&'static str] {
     let ReturnType::Type(_, output) = output else { return &["()"] };
     let Type::Path(path) = &**output else { return &[] };

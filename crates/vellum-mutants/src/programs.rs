@@ -15,7 +15,7 @@ const PATIENCE: u32 = 5;
 /// The machine may be busy with something else for so long.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// A test, and what is known of it without a mutant.
+/// A test, and its result without a mutant.
 pub(crate) struct Test {
     /// Which of the programs it is in.
     pub(crate) program: usize,
@@ -116,7 +116,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What a mutant has left may be in the way.
+        // Leftover files of a mutant may be in the way.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use crate::mutate::Mutant;
 
-/// What stands for a mutant that no test noticed.
+/// The word for a mutant that no test noticed.
 pub(crate) const SURVIVES: &str = "SURVIVES";
 
 /// One line for each mutant: its key, where it was, and what noticed it.
@@ -20,7 +20,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads the file. What has survived is forgotten if it is to be tried `again`.
+    /// Reads the file. Survivors are forgotten if they are to be tried `again`.
     pub(crate) fn open(work: &Path, again: bool) -> Result<Results> {
         let path = work.join("results.tsv");
         let text = std::fs::read_to_string(&path).unwrap_or_default();

@@ -16,7 +16,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use vellum_parallel::{FileOptions, Finished, ResultFile};
 
-/// What goes into one member.
+/// The input of one member.
 const INPUT_BYTES: u64 = 1 << 20;
 /// Longer than a member of that can be: deflate adds 5 bytes to 16 KiB that it cannot compress.
 const MEMBER_BYTES_MAX: u64 = INPUT_BYTES + INPUT_BYTES / 1024 + 64;

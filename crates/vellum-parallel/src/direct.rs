@@ -42,7 +42,7 @@ use super::preallocation::Preallocation;
 pub(super) const CELL_BYTES: u64 = 64 << 10;
 /// Memory for open cells ends here (64 MiB); more go through the page cache.
 const OPEN_CELLS_MAX: usize = 1024;
-/// What is copied is copied this much at a time, so that it stays in the processor's cache.
+/// Bytes are copied this many at a time, so that it stays in the processor's cache.
 const COPY_BYTES: usize = 1 << 20;
 /// Pieces that are copied unless they are in huge pages: from single pages the kernel makes several
 /// requests of one, and the device takes longer. Longer pieces keep a device busy anyway.
@@ -51,7 +51,7 @@ const SCATTERED_BYTES: Range<usize> = HUGE_FROM_BYTES..4 << 20;
 /// A part of the file that several pieces share.
 #[derive(Debug)]
 enum Cell {
-    /// What is there so far, and how many bytes that is.
+    /// The bytes so far, and their number.
     Open { memory: AlignedBuffer, filled: usize },
     /// Its bytes go through the page cache.
     Passed,
@@ -259,8 +259,7 @@ impl Direct {
         rest.min(CELL_BYTES) as usize
     }
 
-    /// Writes a cell: whole blocks past the page cache, what is left at the end of the file through
-    /// it.
+    /// Writes a cell: whole blocks past the page cache, the rest at the end of the file through it.
     fn close(&self, means: Means<'_>, index: u64, memory: AlignedBuffer) -> io::Result<()> {
         let (offset, span) = (index * CELL_BYTES, self.span(index));
         let blocks = span / self.block_bytes * self.block_bytes;

@@ -284,7 +284,7 @@ impl ResultFile {
     /// # Errors
     ///
     /// The first error of any thread; [`ErrorKind::InvalidOption`] where a numbered piece is
-    /// missing; what the filesystem answers to the last writes. The file is removed then, unless
+    /// missing; errors of the filesystem for the last writes. The file is removed then, unless
     /// [`FileOptions::keep_partial`] says otherwise.
     ///
     /// # Durability

@@ -58,8 +58,8 @@ pub use options::FileOptions;
 pub use vellum::advice::Method;
 pub use vellum::{Error, ErrorKind, Result};
 
-/// Takes a lock. What it guards is whole at every step, so a panic of another thread is no reason
-/// to fail here too.
+/// Takes a lock. The guarded value is whole at every step, so a panic of another thread is no
+/// reason to fail here too.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

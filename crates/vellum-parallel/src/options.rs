@@ -40,8 +40,8 @@ impl FileOptions {
         FileOptions::default()
     }
 
-    /// The exact length of the finished file, in bytes. Everything that can be made ready ahead is
-    /// only made ready with it. What nobody writes reads as zeros.
+    /// The exact length of the finished file, in bytes. Space is made ready ahead only with it.
+    /// Ranges that are not written read as zeros.
     pub fn len(mut self, bytes: u64) -> FileOptions {
         self.len = Some(bytes);
         self

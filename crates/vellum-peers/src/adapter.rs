@@ -95,7 +95,7 @@ struct Directory<E> {
 impl<E: Engine> Prepared for Directory<E> {
     fn open(&self) -> Result<Box<dyn Committer>> {
         let log = self.engine.open(&self.dir, &self.cell).map_err(failed)?;
-        // What it made ready must not be written back under the clock.
+        // Prepared space must not be written back under the clock.
         sync_all(&self.dir).map_err(|error| Error::failed(error.to_string()))?;
         Ok(Box::new(OpenLog::<E> { log }))
     }

@@ -21,7 +21,7 @@ use vellum_peers::java::System;
 /// should be there.
 const QUIET: &str = "WALRUS_QUIET";
 
-/// What does it cost to make a record survive a power cut, here and with other engines?
+/// The cost of making a record survive a power cut, here and with other engines
 ///
 /// As `vellum bench commit`, whose help explains the options, with the cases okaywal, raft-engine,
 /// walrus, sqlite and redb beside its own.
@@ -37,7 +37,7 @@ struct Args {
 /// What else can be compared.
 #[derive(Subcommand)]
 enum Kind {
-    /// What does a log record cost in a program with many threads, here and with other loggers?
+    /// The cost of a log record in a program with many threads, here and with other loggers
     ///
     /// The clock runs until all records are in the file; they are read back and verified.
     Append(AppendArgs),
@@ -46,7 +46,7 @@ enum Kind {
     /// As `vellum bench latency`, whose help explains the options, with Chronicle Queue and Aeron
     /// beside its own ways.
     Latency(LatencyArgs),
-    /// What does a record cost when many processes append?
+    /// The cost of a record when many processes append
     ///
     /// As `vellum bench append`, with Chronicle Queue beside its own ways: each process is a
     /// virtual machine of its own, warm before the clock starts. One more reads and checks all

@@ -51,7 +51,7 @@ fn every_system_in_java_follows_the_schedule_and_is_verified() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = latency::Config::quick(dir.path());
     (config.rates, config.bytes, config.writers) = (vec![5000], vec![40], vec![2]);
-    // Who spins takes the processors from the other tests.
+    // A spinning reader takes the processors from the other tests.
     config.readers = vec![latency::ReaderKind::Sleeping];
     config.ways = vec![latency::LatencyWay::VellumText];
     config.others = System::ALL.into_iter().map(|one| Rc::new(one) as Rc<dyn Foreign>).collect();

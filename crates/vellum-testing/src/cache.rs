@@ -1,4 +1,4 @@
-//! What the page cache holds of files.
+//! The part of files that the page cache holds.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

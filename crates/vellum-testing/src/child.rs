@@ -17,7 +17,7 @@ const MARK: &str = "\u{1}says: ";
 /// Separates arguments; no path of a test holds it.
 const SEPARATOR: &str = "\u{1f}";
 
-/// A name, and what a process in this role does.
+/// A name, and the work of a process in this role.
 pub type Role = (&'static str, fn(&[String]));
 
 /// In a second process: plays its role and exits. In an ordinary run: nothing.
@@ -118,7 +118,7 @@ impl Child {
         let _ = writeln!(stdin, "{line}");
     }
 
-    /// What the child says next; `None` when it has ended.
+    /// The next line of the child; `None` when it has ended.
     #[track_caller]
     pub fn hears(&mut self) -> Option<String> {
         match self.lines.recv_timeout(PATIENCE) {
@@ -128,7 +128,7 @@ impl Child {
         }
     }
 
-    /// What the child says next, which must be `expected`.
+    /// Reads the next line of the child, which must be `expected`.
     #[track_caller]
     pub fn expect(&mut self, expected: &str) {
         let heard = self.hears();

@@ -1,4 +1,4 @@
-//! What the kernel counts of a thread.
+//! The kernel's counts of a thread.
 
 /// Bytes that this thread has read and written by system calls so far, where the kernel counts
 /// them.

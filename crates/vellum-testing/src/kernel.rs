@@ -3,8 +3,7 @@
 use std::io::Error;
 use std::thread;
 
-/// Where the number of a call, and the halves of its third argument, are in what a filter loads
-/// from.
+/// Where the number of a call, and the halves of its third argument, are in the data of a filter.
 const NUMBER_OF_CALL: u32 = 0;
 const THIRD_ARGUMENT: [u32; 2] = [32, 36];
 

@@ -1,4 +1,4 @@
-//! What the tests of several crates share: mounted filesystems, second processes, random numbers,
+//! Helpers of the tests of several crates: mounted filesystems, second processes, random numbers,
 //! and patience.
 
 pub mod cache;

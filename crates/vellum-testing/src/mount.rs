@@ -129,8 +129,8 @@ impl Mount {
         })
     }
 
-    /// Has the filesystem of a loop device stop at once, as after an error of its journal: what is
-    /// not on the device is lost, and everything fails until it is mounted again.
+    /// Has the filesystem of a loop device stop at once, as after an error of its journal: data
+    /// that is not on the device is lost, and everything fails until it is mounted again.
     pub fn shut_down(&self) {
         const GOING_DOWN: libc::c_ulong = 0x8004_587d;
         const WITHOUT_LOG_FLUSH: u32 = 2;
@@ -266,7 +266,7 @@ impl Thin {
         // Until it is mended the device has zeros there: nobody shall see that.
         std::fs::read(file).unwrap();
         self.hog("hog");
-        // What has no block on the disk needs one that is not there.
+        // A range without a block on the disk needs one that is not there.
         let image = std::fs::File::options().read(true).write(true).open(self.image()).unwrap();
         let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let mut stored = Vec::new();
@@ -298,7 +298,7 @@ impl Thin {
 #[derive(Debug)]
 pub struct Failing<'a> {
     thin: &'a Thin,
-    /// What is stored where writes fail.
+    /// The stored bytes where writes fail.
     stored: Vec<(u64, Vec<u8>)>,
 }
 
@@ -315,7 +315,7 @@ impl Failing<'_> {
     }
 }
 
-/// Where on its device a file lies: starts and lengths of what it has in `range`.
+/// Where on its device a file lies: starts and lengths of its extents in `range`.
 fn extents(file: &Path, range: Range<u64>) -> Vec<(u64, u64)> {
     const FIEMAP: libc::c_ulong = 0xc020_660b;
     const EXTENTS_MAX: usize = 64;
@@ -349,7 +349,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Runs a program that is to succeed, or tells what it said.
+/// Runs a program that is to succeed, or returns its output.
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;

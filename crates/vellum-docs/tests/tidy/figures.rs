@@ -1,4 +1,4 @@
-//! Figures of the structure that only sink: each has a ceiling, which is what it was last. A figure
+//! Figures of the structure that only sink: each has a ceiling, which is its last value. A figure
 //! above it is a fault; one below it asks for a lower ceiling.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,8 @@ use syn::{Fields, ImplItem, Item, Visibility};
 use crate::files::{Source, named, root};
 use crate::modules::{self, Crate, Module, is_for_tests, is_test, type_name};
 
-/// What every handle of one log in one process shares, and what may do more with it.
+/// The object that all handles of one log in one process share, and the types that may do more with
+/// it.
 const HANDLES: [&str; 3] = ["Core", "Writer", "Prepare"];
 /// Calls that change an atomic.
 const CHANGES: [&str; 10] = [
@@ -235,7 +236,7 @@ pub(crate) fn frame_questions(library: &Crate) -> Figure {
     }))
 }
 
-/// Changes of shared words by who does not own them.
+/// Changes of shared words by code that does not own them.
 pub(crate) fn foreign_stores(library: &Crate) -> Figure {
     struct Stores<'a>(Vec<usize>, &'a BTreeSet<String>);
     impl<'ast> Visit<'ast> for Stores<'_> {

@@ -22,7 +22,7 @@ pub(crate) struct Module {
     pub(crate) items: Vec<Item>,
     /// Paths that it imports or writes out, as they stand there.
     paths: Vec<Vec<String>>,
-    /// Names that it only gives to others, and what they stand for.
+    /// Names that it only gives to others, and their meanings.
     given: BTreeMap<String, Vec<String>>,
     /// Types that it defines.
     types: BTreeSet<String>,
@@ -47,7 +47,7 @@ impl Crate {
         Crate { modules: sources.map(module).collect() }
     }
 
-    /// Who uses whom by name.
+    /// The modules that each module uses by name.
     pub(crate) fn imports(&self) -> Arrows {
         let used = |(path, module): (&String, &Module)| {
             let named = module.paths.iter().filter_map(|named| self.resolve(path, named, 0));
@@ -214,7 +214,7 @@ impl Module {
     }
 }
 
-/// The name of a type, or of what it refers to.
+/// The name of a type, or of the target of a reference.
 pub(crate) fn type_name(of: &Type) -> String {
     match of {
         Type::Path(path) => {
@@ -244,7 +244,7 @@ pub(crate) fn attributes(item: &Item) -> &[Attribute] {
 
 impl<'ast> Visit<'ast> for Module {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        // What a module only passes on it does not use.
+        // A module does not use names that it only passes on.
         let is_given = !matches!(item.vis, syn::Visibility::Inherited);
         self.take_use(&[], &item.tree, is_given);
     }

@@ -9,7 +9,7 @@ use crate::figures;
 use crate::files::Source;
 use crate::modules::Crate;
 
-/// What stands before and behind the name of an option in a message.
+/// The mark before and behind the name of an option in a message.
 const MARK: char = '\0';
 /// Words behind which a message names an option that is a common word otherwise.
 const BEFORE_A_NAME: [&str; 5] = ["choose", "leave out", "ask for", "is set with", "created with"];

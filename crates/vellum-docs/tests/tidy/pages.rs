@@ -95,7 +95,7 @@ fn references(file: &str, line: &str) -> Vec<String> {
     links(file, line).into_iter().chain(sources).collect()
 }
 
-/// What stands between backquotes.
+/// The texts between backquotes.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! What goes wrong, in any thread, and what is left then.
+//! Failures, in any thread, and the files that they leave.
 
 use std::fs;
 use std::path::Path;

@@ -26,7 +26,7 @@ fn child_entry() {
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Buffered, Method::Direct, Method::Mapped];
 
-/// What is at `offset` of every file here: a number of 8 bytes for each 8 bytes.
+/// The content at `offset` of every file here: a number of 8 bytes for each 8 bytes.
 fn bytes_at(offset: u64, len: usize) -> Vec<u8> {
     let words = offset / 8..(offset + len as u64).div_ceil(8);
     let word = |word: u64| (word + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();

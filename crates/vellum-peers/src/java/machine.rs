@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use vellum_bench::foreign::Program;
 use vellum_bench::{Error, Result};
 
-/// What the documentation of Chronicle Queue lists for Java 17.
+/// The options that the documentation of Chronicle Queue lists for Java 17.
 const EXPORTS: [&str; 4] = [
     "java.base/jdk.internal.ref",
     "java.base/sun.nio.ch",
@@ -48,7 +48,7 @@ pub(super) struct Machine {
     to: ChildStdin,
     from: BufReader<ChildStdout>,
     samples: PathBuf,
-    /// What it says of itself.
+    /// The file of its output.
     said: PathBuf,
 }
 

@@ -40,7 +40,7 @@ impl System {
     /// Those whose records a reader can follow.
     pub const ALL: [System; 2] = [System::Chronicle, System::AeronIpc];
 
-    /// What the version is taken from.
+    /// The library from which the version is taken.
     fn library(self) -> &'static str {
         match self {
             System::Chronicle => "chronicle-queue",

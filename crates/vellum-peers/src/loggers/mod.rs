@@ -34,7 +34,7 @@ use native::quill;
 use native::spdlog;
 use tracing_fmt::Tracing;
 
-/// What the files begin with.
+/// The beginning of the files' names.
 const FILE_NAME: &str = "log";
 
 /// All of them, in the order in which they take their turns.

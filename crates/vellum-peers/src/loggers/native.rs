@@ -75,7 +75,7 @@ struct Native {
     functions: Functions,
 }
 
-/// What a logger's source in C++ has for this program.
+/// The functions of a logger's source in C++.
 #[derive(Clone, Copy)]
 struct Functions {
     version: extern "C" fn() -> c_uint,

@@ -23,8 +23,8 @@ pub(super) enum Tracing {
     Write,
     /// tracing-appender: into a file that changes every hour.
     Rolling,
-    /// tracing-appender: to a thread that writes the same file; who finds its queue full waits, or
-    /// the line is dropped.
+    /// tracing-appender: to a thread that writes the same file; a caller that finds its queue full
+    /// waits, or the line is dropped.
     NonBlocking { is_lossy: bool },
 }
 
