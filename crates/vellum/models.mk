@@ -14,5 +14,5 @@ model-long: ## the same with the models that take minutes
 	$(MODEL) -- --include-ignored
 	$(WEAK) -- --include-ignored
 
-orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/orders.md)
+orders: ## weaken each memory order of the protocol by one step, and see which model fails (docs/protocol.md)
 	$(PYTHON) crates/vellum/tests/orders/weaken.py

@@ -2,7 +2,7 @@
 """Weakens every memory order of `shared/` by one step and runs the models with weak memory.
 
 Writes `steps.md`: which model fails for which order, and for the others the reason why it stands,
-from `reasons.tsv`. Writes `docs/orders.md`, which counts them. Fails if an order has neither, or a reason is of no use any more.
+from `reasons.tsv`. Writes their counts into `docs/protocol.md`. Fails if an order has neither, or a reason is of no use any more.
 """
 import argparse
 import json
@@ -18,7 +18,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
 ROOM = "crates/vellum/src/shared"
-PAGE = ROOT / "docs/orders.md"
+PAGE = ROOT / "docs/protocol.md"
+# The counts are between these two comments of the page.
+BEGIN, END = "<!-- orders: written by `make orders` -->\n", "<!-- /orders -->\n"
 LIST = HERE / "steps.md"
 # A model that has not ended by then takes the order for right.
 SECONDS = 900
@@ -200,7 +202,7 @@ def caught_before():
 
 
 def listed(rows):
-    text = ["# Memory orders, each one step weaker\n\nWritten by `make orders`; `docs/orders.md` says how to read it."]
+    text = ["# Memory orders, each one step weaker\n\nWritten by `make orders`; `docs/protocol.md` says how to read it."]
     for file in sorted({row[0] for row in rows}):
         text += [f"\n## `{file}`\n", "| function | order | one step weaker | what then |", "|---|---|---|---|"]
         for _, function, code, step, what in [row for row in rows if row[0] == file]:
@@ -239,7 +241,9 @@ def main():
     stands = sum(test is None for _, _, test in done)
     counts = {"all": len(rows), "caught": len(rows) - stands, "stands": stands, "relaxed": relaxed}
     LIST.write_text(listed(rows))
-    PAGE.write_text((HERE / "head.md").read_text().format(**counts))
+    before, rest = PAGE.read_text().split(BEGIN)
+    text = (HERE / "head.md").read_text().format(**counts)
+    PAGE.write_text(before + BEGIN + text + END + rest.split(END)[1])
     sys.exit("\n".join(faults) or 0)
 
 

@@ -13,7 +13,7 @@
 //! exchange that fails without cause, kernel calls. A full barrier of `loom` orders more than that
 //! of C11: everything before the one happens before everything after the next.
 //!
-//! Run by `make model`. `make orders` weakens each order and runs them again (`docs/orders.md`).
+//! Run by `make model`. `make orders` weakens each order and runs them again (`docs/protocol.md`).
 
 mod append;
 mod commit;
