@@ -13,7 +13,7 @@
 
 // Elsewhere the modules are left out, so that this sentence is all that the compiler says.
 #[cfg(not(target_os = "linux"))]
-compile_error!("Vellum runs on Linux only; docs/platforms.md lists what another system would need");
+compile_error!("Vellum runs on Linux only; docs/filesystems.md says what another system needs");
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Vellum needs a 64-bit machine: its shared words and mappings are 64 bits wide");
