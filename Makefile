@@ -136,7 +136,7 @@ stress: export VELLUM_STRESS_SECONDS ?= 600
 stress: ##* many processes with random kills, VELLUM_STRESS_SECONDS=600
 	$(CARGO) test --release -p vellum --test it processes -- --nocapture
 
-# What each world promises is in docs/worlds.md; a sample is in `test`. All of the storage takes an hour.
+# What each world promises is in ARCHITECTURE.md; a sample is in `test`. All of the storage takes an hour.
 SECONDS_STORAGE ?=
 worlds: tools filesystems ## logs among forks, limits, users, containers, copies, full disks and failing storage, SECONDS_STORAGE=600 (root)
 	$(CARGO) run --release -p vellum-testkit --bin vellum-worlds -- --pairs

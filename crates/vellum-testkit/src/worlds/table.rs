@@ -1,4 +1,4 @@
-//! The worlds: the name and the promise of each. `docs/worlds.md` has the same table.
+//! The worlds: the name and the promise of each. `ARCHITECTURE.md` has the same table.
 
 use super::ledger::Keeps;
 use super::shape::Shape;

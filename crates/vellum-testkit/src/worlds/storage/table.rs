@@ -1,5 +1,5 @@
 //! The troubles: the name and the promise of each, and the filesystems that have it.
-//! `docs/worlds.md` has the same table.
+//! `ARCHITECTURE.md` has the same table.
 
 use super::disk;
 use crate::worlds::shape::Shape;
