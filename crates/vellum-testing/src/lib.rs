@@ -9,7 +9,8 @@ pub mod mount;
 pub mod plants;
 pub mod syncs;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,17 @@ pub fn scratch_root() -> PathBuf {
 ///
 /// If it cannot be made.
 pub fn scratch() -> TempDir {
-    TempDir::new_in(scratch_root()).unwrap()
+    scratch_in(&scratch_root()).unwrap()
+}
+
+/// A directory for one test. `VELLUM_KEEP=1` keeps it, and prints its path.
+fn scratch_in(root: &Path) -> io::Result<TempDir> {
+    let is_kept = std::env::var_os("VELLUM_KEEP").is_some_and(|value| value == "1");
+    let dir = tempfile::Builder::new().disable_cleanup(is_kept).tempdir_in(root)?;
+    if is_kept {
+        println!("kept: {}", dir.path().display());
+    }
+    Ok(dir)
 }
 
 /// A directory in memory, where there is one.
@@ -56,7 +67,7 @@ pub fn scratch() -> TempDir {
 ///
 /// If none can be made.
 pub fn memory_scratch() -> TempDir {
-    TempDir::new_in("/dev/shm").unwrap_or_else(|_| scratch())
+    scratch_in(Path::new("/dev/shm")).unwrap_or_else(|_| scratch())
 }
 
 /// A generator of numbers that a seed repeats.
