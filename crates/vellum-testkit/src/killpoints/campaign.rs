@@ -41,6 +41,8 @@ pub struct Campaign<'a> {
     pub(crate) case: &'a Case,
     template: PathBuf,
     pub(crate) dir: PathBuf,
+    /// The seed that repeats this case alone.
+    seed: u64,
     pub(crate) random: Random,
     /// Shared with victims.
     pub(crate) page: SharedPage,
@@ -68,6 +70,7 @@ impl<'a> Campaign<'a> {
             case,
             template: base.join("template"),
             dir: disk.join("log"),
+            seed,
             random: Random::new(seed),
             page: SharedPage::new()?,
             report,
@@ -299,10 +302,10 @@ impl<'a> Campaign<'a> {
         let kept = self.template.with_file_name(format!("fault-{count}"));
         let _ = power::keep(&self.dir, &kept);
         if !message.is_empty() {
-            println!("       {message}");
+            println!("    {message}");
         }
-        println!("       the log is kept in {}; once more:", kept.display());
-        println!("       vellum-killpoints --case {} {again}", self.case);
+        println!("    the log is kept in {}", kept.display());
+        println!("    again: vellum-killpoints --case {} {again} --seed {}", self.case, self.seed);
     }
 
     pub(crate) fn enter(&self, phase: Phase) {

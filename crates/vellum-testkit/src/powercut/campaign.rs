@@ -250,16 +250,25 @@ impl Campaign<'_> {
     ) -> anyhow::Result<()> {
         self.totals.violations += 1;
         if self.totals.violations <= TOLD_MAX {
-            let kept = self.keep(case.recording, image, case.seed)?;
+            let (image, recording) = self.keep(case.recording, image, case.seed)?;
             let (filesystem, seed) = (self.filesystem, case.seed);
-            let violations = violations.join("; ");
-            println!("VIOLATION: {filesystem} --seed {seed}, {place}: {violations}; {kept}");
+            let (violations, check) = (violations.join("; "), &self.plan.check);
+            println!("VIOLATION: {filesystem}, {place}: {violations}; image {}", image.display());
+            let recording = recording.display();
+            println!(
+                "    again: vellum-powercut --replay {recording} --seed {seed} --check '{check}'"
+            );
         }
         Ok(())
     }
 
-    /// Keeps what is needed to look into a violation; says where.
-    fn keep(&self, recording: &Recording, image: &Image, seed: u64) -> anyhow::Result<String> {
+    /// Keeps the image of a violation and its recording; returns their paths.
+    fn keep(
+        &self,
+        recording: &Recording,
+        image: &Image,
+        seed: u64,
+    ) -> anyhow::Result<(PathBuf, PathBuf)> {
         std::fs::create_dir_all(&self.plan.keep)?;
         let name = format!("{}-{seed}", self.filesystem);
         let recording_path = self.plan.keep.join(format!("{name}.recording"));
@@ -268,6 +277,6 @@ impl Campaign<'_> {
             recording.save(&recording_path, self.filesystem.name())?;
         }
         image.to_file(&image_path)?;
-        Ok(format!("image {}, --replay {}", image_path.display(), recording_path.display()))
+        Ok((image_path, recording_path))
     }
 }

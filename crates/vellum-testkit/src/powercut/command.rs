@@ -30,6 +30,12 @@ impl std::str::FromStr for Template {
     }
 }
 
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {

@@ -221,7 +221,8 @@ impl Run {
         let title = table::title(worlds);
         let answer = campaign.run(place).with_context(|| {
             format!(
-                "{title} could not be tried; again: --world {title} --shape {shape} --seed {seed}"
+                "{title} could not be tried\n    again: vellum-worlds --world {title} --shape {shape} \
+                 --seed {seed}"
             )
         })?;
         if std::io::stderr().is_terminal() {
