@@ -1735,9 +1735,9 @@ typedef struct {
     uint64_t record_bytes;
     // Spaces that were skipped, abandoned, or left by the dead.
     uint64_t pads;
-    // What commits leave behind for recovery.
-    uint64_t seals;
-    // Bytes of pads and seals.
+    // Commit records, by which recovery finds the durable end.
+    uint64_t commit_records;
+    // Bytes of pads and commit records.
     uint64_t pad_bytes;
     // Batches of records.
     uint64_t batches;

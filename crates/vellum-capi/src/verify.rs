@@ -57,9 +57,9 @@ pub struct vellum_verify_report {
     pub record_bytes: u64,
     /// Spaces that were skipped, abandoned, or left by the dead.
     pub pads: u64,
-    /// What commits leave behind for recovery.
-    pub seals: u64,
-    /// Bytes of pads and seals.
+    /// Commit records, by which recovery finds the durable end.
+    pub commit_records: u64,
+    /// Bytes of pads and commit records.
     pub pad_bytes: u64,
     /// Batches of records.
     pub batches: u64,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn vellum_verify(
             records: found.records,
             record_bytes: found.record_bytes,
             pads: found.pads,
-            seals: found.seals,
+            commit_records: found.commit_records,
             pad_bytes: found.pad_bytes,
             batches: found.batches,
             begin: found.begin.get(),

@@ -200,7 +200,7 @@ pub(crate) fn verify<'py>(py: Python<'py>, report: &VerifyReport) -> Made<'py> {
         "record_bytes": report.record_bytes,
         "pads": report.pads,
         "pad_bytes": report.pad_bytes,
-        "seals": report.seals,
+        "commit_records": report.commit_records,
         "batches": report.batches,
         "begin": report.begin.get(),
         "end": report.end.get(),

@@ -221,7 +221,7 @@ class VerifyReport(TypedDict):
     record_bytes: int
     pads: int
     pad_bytes: int
-    seals: int
+    commit_records: int
     batches: int
     begin: int
     end: int

@@ -26,9 +26,9 @@ pub struct VerifyReport {
     pub record_bytes: u64,
     /// Pad frames: space that was skipped, abandoned, or left by the dead.
     pub pads: u64,
-    /// Seals: what commits leave behind for recovery.
-    pub seals: u64,
-    /// Bytes of pads and seals, headers included.
+    /// Commit records, by which recovery finds the durable end.
+    pub commit_records: u64,
+    /// Bytes of pads and commit records, headers included.
     pub pad_bytes: u64,
     /// Batches of records.
     pub batches: u64,
@@ -172,7 +172,7 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
         }
         Kind::Batch => report.batches += 1,
         Kind::CommitRecord => {
-            report.seals += 1;
+            report.commit_records += 1;
             report.pad_bytes += len;
         }
     }
