@@ -1431,7 +1431,7 @@ int vellum_stat_participant(const vellum_stat *stat, size_t index, vellum_partic
 // The kinds of holds. Others may be added.
 typedef enum {
     // The lock under which space is made ready and files are named and removed.
-    VELLUM_HOLD_PREPARE = 1,
+    VELLUM_HOLD_SPACE = 1,
     // The lock under which reservations of the dead are padded.
     VELLUM_HOLD_REPAIR = 2,
     // The lock under which commit groups begin and end. A commit waits for it.
@@ -1441,7 +1441,7 @@ typedef enum {
     // The lock under which text is written. An append waits for it for a tenth of a second.
     VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
     // The lock of the line that tells of dropped records.
-    VELLUM_HOLD_DROP_LINE = 6,
+    VELLUM_HOLD_DROPPED_RECORDS = 6,
     // A reservation that is being filled. Readers and commits do not get past it.
     VELLUM_HOLD_APPEND = 7,
     // The gate. Opening or closing the log waits for it.

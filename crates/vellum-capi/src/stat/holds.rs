@@ -15,7 +15,7 @@ use crate::verify::element;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_hold_kind {
     /// The lock under which space is made ready and files are named and removed.
-    VELLUM_HOLD_PREPARE = 1,
+    VELLUM_HOLD_SPACE = 1,
     /// The lock under which reservations of the dead are padded.
     VELLUM_HOLD_REPAIR = 2,
     /// The lock under which commit groups begin and end. A commit waits for it.
@@ -25,7 +25,7 @@ pub enum vellum_hold_kind {
     /// The lock under which text is written. An append waits for it for a tenth of a second.
     VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
     /// The lock of the line that tells of dropped records.
-    VELLUM_HOLD_DROP_LINE = 6,
+    VELLUM_HOLD_DROPPED_RECORDS = 6,
     /// A reservation that is being filled. Readers and commits do not get past it.
     VELLUM_HOLD_APPEND = 7,
     /// The gate. Opening or closing the log waits for it.
@@ -116,12 +116,12 @@ fn hold_of(hold: &Hold) -> vellum_hold {
 fn kind_number(kind: HoldKind) -> u32 {
     use vellum_hold_kind::*;
     let number = match kind {
-        HoldKind::Prepare => VELLUM_HOLD_PREPARE,
+        HoldKind::Space => VELLUM_HOLD_SPACE,
         HoldKind::Repair => VELLUM_HOLD_REPAIR,
         HoldKind::Commit => VELLUM_HOLD_COMMIT,
         HoldKind::CommitGroup => VELLUM_HOLD_COMMIT_GROUP,
         HoldKind::TextWriteLock => VELLUM_HOLD_TEXT_WRITE_LOCK,
-        HoldKind::DropLine => VELLUM_HOLD_DROP_LINE,
+        HoldKind::DroppedRecords => VELLUM_HOLD_DROPPED_RECORDS,
         HoldKind::Append => VELLUM_HOLD_APPEND,
         HoldKind::Gate => VELLUM_HOLD_GATE,
         HoldKind::Compression => VELLUM_HOLD_COMPRESSION,

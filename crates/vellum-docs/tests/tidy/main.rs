@@ -136,7 +136,7 @@ fn figures_of_the_structure_only_sink() {
         ("names at the root", 45, figures::root_names(&library)),
         ("methods of Log", 44, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 22086, figures::code_lines()),
+        ("lines of code of the library", 22084, figures::code_lines()),
     ];
     for name in figures::crates() {
         let most = CIRCLES.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);

@@ -40,8 +40,8 @@ class Hold(TypedDict):
     """
 
     what: Literal[
-        "prepare", "repair", "commit", "commit-group", "text-write-lock", "drop-line", "append", "gate", "compression",
-        "cursors",
+        "space", "repair", "commit", "commit-group", "text-write-lock", "dropped-records", "append", "gate",
+        "compression", "cursors",
     ]
     pid: int | None
     other_namespace: bool

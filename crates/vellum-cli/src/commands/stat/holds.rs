@@ -51,12 +51,12 @@ pub(super) fn table(holds: &[Hold], has_positions: bool) -> String {
 
 fn what(what: HoldKind) -> &'static str {
     match what {
-        HoldKind::Prepare => "making space ready",
+        HoldKind::Space => "making space ready",
         HoldKind::Repair => "repairing",
         HoldKind::Commit => "beginning a batch",
         HoldKind::CommitGroup => "commit group being written",
         HoldKind::TextWriteLock => "lock for writing text",
-        HoldKind::DropLine => "line about drops",
+        HoldKind::DroppedRecords => "line about drops",
         HoldKind::Append => "append in flight",
         HoldKind::Gate => "opening or closing",
         HoldKind::Compression => "compressing",

@@ -191,7 +191,7 @@ impl Append<'_> {
         let writer = self.core.writer()?;
         let words = &self.core.words().full;
         let busy = writer.busy();
-        let _held = writer.hold(HoldKind::DropLine, &busy)?;
+        let _held = writer.hold(HoldKind::DroppedRecords, &busy)?;
         Appender::of(writer).finish_telling()?;
         let (told, dropped) = (words.told(), words.dropped());
         if dropped <= told {

@@ -60,7 +60,7 @@ pub struct InFlight {
 pub enum HoldKind {
     /// The lock under which space is made ready and files are named and removed. A process that
     /// needs more space waits for it, and so does one that trims or rotates.
-    Prepare,
+    Space,
     /// The lock under which reservations of the dead are padded.
     Repair,
     /// The lock under which commit groups begin and end. A commit waits for it.
@@ -70,8 +70,8 @@ pub enum HoldKind {
     CommitGroup,
     /// The lock under which text is written. An append waits for it for a tenth of a second.
     TextWriteLock,
-    /// The lock of the line that tells of dropped records.
-    DropLine,
+    /// The lock of the line that reports dropped records.
+    DroppedRecords,
     /// A reservation that is being filled. Readers and commits do not get past it.
     Append,
     /// The gate. Opening and closing the log wait for it.
@@ -102,11 +102,11 @@ pub enum ProcessState {
 /// Everything that is held at this moment.
 pub(crate) fn holds(core: &Core) -> Vec<Hold> {
     const LOCKS: [HoldKind; 5] = [
-        HoldKind::Prepare,
+        HoldKind::Space,
         HoldKind::Repair,
         HoldKind::Commit,
         HoldKind::TextWriteLock,
-        HoldKind::DropLine,
+        HoldKind::DroppedRecords,
     ];
     let mut all: Vec<Hold> = LOCKS.iter().filter_map(|what| of_lock(core, *what)).collect();
     all.extend(groups(core));
@@ -226,11 +226,11 @@ fn state(who: &Incarnation) -> ProcessState {
 pub(crate) fn lock_of(core: &Core, what: HoldKind) -> Option<Watched<'_>> {
     let words = core.words();
     match what {
-        HoldKind::Prepare => Some((&words.prepare).into()),
+        HoldKind::Space => Some((&words.prepare).into()),
         HoldKind::Repair => Some((&words.repair).into()),
         HoldKind::Commit => Some((&words.commits.lock).into()),
         HoldKind::TextWriteLock => Some((&words.files.write_lock).into()),
-        HoldKind::DropLine => Some((&words.full).into()),
+        HoldKind::DroppedRecords => Some((&words.full).into()),
         HoldKind::CommitGroup
         | HoldKind::Append
         | HoldKind::Gate
@@ -241,12 +241,12 @@ pub(crate) fn lock_of(core: &Core, what: HoldKind) -> Option<Watched<'_>> {
 
 named!(
     HoldKind,
-    Prepare = "prepare",
+    Space = "space",
     Repair = "repair",
     Commit = "commit",
     CommitGroup = "commit-group",
     TextWriteLock = "text-write-lock",
-    DropLine = "drop-line",
+    DroppedRecords = "dropped-records",
     Append = "append",
     Gate = "gate",
     Compression = "compression",
@@ -266,12 +266,12 @@ named!(
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.what {
-            HoldKind::Prepare => "the lock for making space ready",
+            HoldKind::Space => "the lock for making space ready",
             HoldKind::Repair => "the lock for repairs",
             HoldKind::Commit => "the lock for commits",
             HoldKind::CommitGroup => "the commit group",
             HoldKind::TextWriteLock => "the lock for writing text",
-            HoldKind::DropLine => "the lock for telling of dropped records",
+            HoldKind::DroppedRecords => "the lock for reporting dropped records",
             HoldKind::Append => "the reservation",
             HoldKind::Gate => "the gate for opening and closing",
             HoldKind::Compression => "the right to compress",

@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
     /// Waits for the lock no longer than `until`.
     pub(crate) fn lock_prepare_until(self, until: Until) -> Result<Prepare<'a>> {
         let busy = self.busy();
-        let held = self.hold_until(HoldKind::Prepare, until, &busy)?;
+        let held = self.hold_until(HoldKind::Space, until, &busy)?;
         Ok(Prepare { writer: self, held: Some(held), busy })
     }
 
@@ -106,9 +106,7 @@ impl<'a> Writer<'a> {
         match outcome {
             Outcome::Held(held) => Ok(Some(Prepare { writer: self, held: Some(held), busy })),
             Outcome::Needless => Ok(None),
-            Outcome::TimedOut => {
-                Err(wait::timed_out(core, holds::of_lock(core, HoldKind::Prepare)))
-            }
+            Outcome::TimedOut => Err(wait::timed_out(core, holds::of_lock(core, HoldKind::Space))),
         }
     }
 

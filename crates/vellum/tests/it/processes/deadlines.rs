@@ -39,7 +39,7 @@ fn an_append_that_gives_up_has_reserved_nothing() {
         let holder = stopped_participant(&log);
         let record = payload(log.layout(), 1, 200);
         let mut lsns = Vec::new();
-        let error = behind(log.path(), HoldKind::Prepare, &holder, || {
+        let error = behind(log.path(), HoldKind::Space, &holder, || {
             loop {
                 match log.append(&record) {
                     Ok(lsn) => lsns.push(lsn),
@@ -63,7 +63,7 @@ fn a_reservation_and_a_batch_give_up_as_appends_do() {
     let log = small(Layout::Framed).timeout(TIMEOUT).open(place(&dir)).unwrap();
     let holder = stopped_participant(&log);
     let long = vec![1; 5000];
-    behind(log.path(), HoldKind::Prepare, &holder, || {
+    behind(log.path(), HoldKind::Space, &holder, || {
         assert_blames(&log.reserve(long.len()).unwrap_err(), &holder);
         let mut batch = log.batch();
         batch.push(&long).unwrap();

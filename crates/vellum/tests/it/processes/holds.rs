@@ -20,11 +20,11 @@ const FILES: u64 = WORDS + 199_680;
 
 /// Where the words of each lock are.
 pub(crate) const LOCKS: [(HoldKind, u64); 5] = [
-    (HoldKind::Prepare, WORDS + 512),
+    (HoldKind::Space, WORDS + 512),
     (HoldKind::Repair, WORDS + 640),
     (HoldKind::Commit, COMMITS + 128),
     (HoldKind::TextWriteLock, FILES),
-    (HoldKind::DropLine, FILES + 512 + 32),
+    (HoldKind::DroppedRecords, FILES + 512 + 32),
 ];
 
 /// Appends and commits without a pause.
