@@ -74,10 +74,10 @@ pub(crate) fn open_in(dir: &Path, options: &Options) -> Result<Core> {
 
 fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     let entered = Entered::enter(path, options)?;
-    let opened = entered.take_up_or_make(options).map_err(|error| entered.leave_nothing(error))?;
+    let opened = entered.open_or_make(options).map_err(|error| entered.leave_nothing(error))?;
     let mut core = entered.core(options, opened)?;
     entered.attach(&mut core)?;
-    settle(&core, &options.policy)?;
+    first_tasks(&core, &options.policy)?;
     Ok(core)
 }
 
@@ -137,14 +137,14 @@ impl Entered {
     }
 
     /// A control file whose words hold: the one that is there, or a new one.
-    fn take_up_or_make(&self, options: &Options) -> Result<Opened> {
+    fn open_or_make(&self, options: &Options) -> Result<Opened> {
         let (dir, control_path) = (&self.dir, self.dir.join(CONTROL_NAME));
         match dir.open_file(&control_path, OFlags::RDWR) {
             Ok(_) if options.create == Create::New => {
                 let message = "there is a log already";
                 Err(Error::new(ErrorKind::AlreadyExists, message).at_path(dir))
             }
-            Ok(control) => take_up(dir, options, control, self.is_first),
+            Ok(control) => open_existing(dir, options, control, self.is_first),
             Err(Errno::NOENT) => {
                 make_control(dir, options, self.filesystem, self.is_first, self.mode)
             }
@@ -214,7 +214,7 @@ impl Entered {
 }
 
 /// The first tasks of a participant: it joins the policy, tidies up and makes space ready.
-fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
+fn first_tasks(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     policy::join(core.writer()?, policy)?;
     TextWriter::of(core.writer()?).check_link();
     pad::repair_with_space(core.writer()?)?;
@@ -227,8 +227,8 @@ fn settle(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     Ok(())
 }
 
-/// Takes up a log that has a control file, recovering it where its words do not hold.
-fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
+/// Opens a log that has a control file, and recovers it where its words do not hold.
+fn open_existing(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Result<Opened> {
     let path = dir.join(CONTROL_NAME);
     let geometry = read_geometry(&control, &path)?;
     dir.set_model(&path, &control).or_os("look at", &path)?;
@@ -255,16 +255,16 @@ fn take_up(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool) -> Re
         loss => loss,
     };
     match loss {
-        None => go_on(core, listing, control, identity),
+        None => continue_from_words(core, listing, control, identity),
         Some(reason) => {
             let lost = Lost { reason, is_poisoned };
-            take_up_again(&core, &listing, control, identity, lost)
+            recover_from_files(&core, &listing, control, identity, lost)
         }
     }
 }
 
-/// Goes on from words that hold.
-fn go_on(
+/// Opens a log whose words hold.
+fn continue_from_words(
     core: Arc<Core>,
     listing: Arc<Listing>,
     control: OwnedFd,
@@ -294,7 +294,7 @@ struct Lost {
 }
 
 /// Recovers a log from its files.
-fn take_up_again(
+fn recover_from_files(
     core: &Arc<Core>,
     listing: &Arc<Listing>,
     control: OwnedFd,
