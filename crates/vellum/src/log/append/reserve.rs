@@ -243,7 +243,7 @@ impl Appender<'_> {
                 let message = "the log has used up its 16 PiB of positions; start a new one";
                 return Err(Error::new(ErrorKind::Exhausted, message).at_path(&core.files.dir));
             }
-            slot.after_publish.has_rotated |= layout::allocate_to(&prepare, end, len)?;
+            slot.after_publish.has_new_segment |= layout::allocate_to(&prepare, end, len)?;
             let room = RoomMaker::of(&prepare).extend_to(tail, end, len, is_ready)?;
             let opened = self.open_range(slot, range);
             let (limit, starts_by) = (|| room.limit, room.starts_by);

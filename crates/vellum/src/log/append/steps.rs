@@ -200,7 +200,7 @@ impl Appender<'_> {
     pub(crate) fn run_after_publish(self, after: &mut AfterPublish) {
         let mut after = mem::take(after);
         self.prepare_ahead(&mut after);
-        if after.has_rotated {
+        if after.has_new_segment {
             retention::tidy(self.writer);
         }
         if !after.pause.is_zero() {

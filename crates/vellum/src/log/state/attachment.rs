@@ -119,7 +119,7 @@ pub(crate) struct LocalSlot {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AfterPublish {
     /// Its reservation made a new file, whose predecessors are to be looked after.
-    pub(crate) has_rotated: bool,
+    pub(crate) has_new_segment: bool,
     /// It made space ready while memory is full of dirty pages, and sleeps for so long.
     pub(crate) pause: Duration,
     /// Its record has come near the end of the ready space.
@@ -129,7 +129,7 @@ pub(crate) struct AfterPublish {
 impl AfterPublish {
     #[inline]
     pub(crate) fn is_anything(&self) -> bool {
-        self.has_rotated | self.space.is_some() | !self.pause.is_zero()
+        self.has_new_segment | self.space.is_some() | !self.pause.is_zero()
     }
 }
 

@@ -110,7 +110,7 @@ impl FrameWriter<'_> {
             // A full disk is not asked again for every record.
             self.writer.attachment.back_off(Lsn::new(tail.get() + core.ready.window.most() / 8));
         }
-        after.has_rotated |= words.allocated_end() > allocated;
+        after.has_new_segment |= words.allocated_end() > allocated;
         after.pause = after.pause.max(core.ready.pace.due());
     }
 
