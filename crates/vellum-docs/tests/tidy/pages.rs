@@ -108,7 +108,7 @@ fn is_page(name: &str) -> bool {
     name.starts_with("docs/") && name.ends_with(".md") && is_plain(name)
 }
 
-/// A source that is named by its room, as `log/append/steps.rs`.
+/// A source that is named by its room, as `log/append/general.rs`.
 fn is_source(name: &str) -> bool {
     name.ends_with(".rs") && name.contains('/') && is_plain(name)
 }

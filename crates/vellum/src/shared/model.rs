@@ -140,7 +140,7 @@ impl World {
         self.words.counts.slots_used.poke(count as u64);
     }
 
-    /// As `log::append::steps`: reserve, fill, publish.
+    /// As `log::append::general`: reserve, fill, publish.
     fn append(&self, slot: usize, tag: u64, len: u64) {
         let range = self.reserve(slot, tag, len);
         for byte in &self.file[indices(range)] {
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// As `log::append::steps` where half a record can be written, and no pad.
+    /// As `log::append::general` where half a record can be written, and no pad.
     fn give_up(&self, slot: usize, tag: u64, len: u64) {
         let range = self.reserve(slot, tag, len);
         self.file[indices(range).start].swap(tag, Ordering::Relaxed);

@@ -237,7 +237,7 @@ pub(crate) struct CommitCountWords {
     pub(super) sync_micros_sum: AtomicU64,
 }
 
-/// The losses of a full disk (`log::append::full`).
+/// The losses of a full disk (`log::append::disk_full`).
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct FullWords {

@@ -3,7 +3,7 @@
 use crate::format::envelope::ENVELOPE_LEN;
 use crate::format::frame::{HEADER_LEN, Header, PAYLOAD_LEN_MAX, frame_len};
 use crate::log::append::Append;
-use crate::log::append::steps::Text;
+use crate::log::append::general::Text;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::{Error, ErrorKind, Lsn, Result};

@@ -1,15 +1,15 @@
 //! An append: a slot, a reservation, its bytes, and what happens on a full disk.
 
 pub(crate) mod batch;
+pub(crate) mod disk_full;
 pub(crate) mod fill;
-pub(crate) mod full;
+pub(crate) mod general;
 pub(crate) mod open_segments;
 pub(crate) mod record_writer;
 pub(crate) mod reservation;
 pub(crate) mod reserve;
-pub(crate) mod short;
 pub(crate) mod slots;
-pub(crate) mod steps;
+pub(crate) mod usual;
 
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;

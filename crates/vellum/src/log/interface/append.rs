@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 
-use crate::log::append::{Append, steps as append};
+use crate::log::append::{Append, general};
 use crate::log::{Batch, Log, RecordWriter, Reservation};
 use crate::{Lsn, Result};
 
@@ -57,7 +57,7 @@ impl Log {
     ///
     /// As for [`append`](Log::append). More than eight parts cost an allocation.
     pub fn append_vectored(&self, parts: &[IoSlice<'_>]) -> Result<Lsn> {
-        append::with_slices(parts, |parts| Append::of(&self.core).append_parts(parts))
+        general::with_slices(parts, |parts| Append::of(&self.core).append_parts(parts))
     }
 
     /// Appends one record and commits it; returns its position.

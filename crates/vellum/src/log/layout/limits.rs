@@ -5,7 +5,7 @@ use crate::log::layout::text::TextLog;
 use crate::log::state::core::Core;
 use crate::{Layout, Lsn, Result, sys};
 
-/// Longest record that is appended by `append::short`. Longer ones want more space ahead.
+/// Longest record that is appended by `append::usual`. Longer ones want more space ahead.
 pub(crate) const SHORT_LEN_MAX: u64 = 4096;
 
 /// Up to which offset of its segment a record may end that starts at `start`, unless it starts the

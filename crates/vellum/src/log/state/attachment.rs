@@ -102,7 +102,7 @@ pub(crate) struct LocalSlot {
     pub(crate) segment: Option<Arc<Segment>>,
     pub(crate) segment_first: Lsn,
     /// Bytes of that segment in which short records need nothing but their bytes
-    /// (`append::short`); 0 where this is not known.
+    /// (`append::usual`); 0 where this is not known.
     pub(crate) short_room: u64,
     /// Segments that were opened for one reservation because it may lie in several.
     pub(crate) more: Vec<Arc<Segment>>,

@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// As `log::append::steps`. Returns where the record ends.
+    /// As `log::append::general`. Returns where the record ends.
     fn append(&self, tag: u64, len: u64) -> Lsn {
         let (words, slot) = (&self.words, model_atomics::me() - 1);
         let range = super::reserve(words, slot, tag, len);

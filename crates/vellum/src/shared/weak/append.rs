@@ -26,7 +26,7 @@ impl Log {
         Rc::new(log)
     }
 
-    /// As `log::append::steps`.
+    /// As `log::append::general`.
     pub(super) fn append(&self, slot: usize, len: u64) -> Grant {
         let grant = self.reserve(slot, len);
         self.file[indices(grant.range)].iter().for_each(Place::write);

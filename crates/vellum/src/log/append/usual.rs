@@ -1,11 +1,12 @@
 //! The usual append: a short record of a log that nothing is the matter with, in the segment of the
 //! one before.
 //!
-//! The steps are those of every append (`steps`). What depends on this process alone was looked at
-//! by an append before, which has left a number in the local slot: so many bytes of the segment are
-//! open, mapped and within what needs nothing prepared. The number is 0 where the log or the slot
-//! is not one for this, and after any other use of the slot. What other processes change is asked
-//! for each time. Where anything is in the way, nothing is done, and the record goes the long way.
+//! The steps are those of every append (`general`). The conditions of this process alone were
+//! checked by an append before, which has left a number in the local slot: up to there the bytes of
+//! the segment are open, mapped and need no preparation. The number is 0 where the log or the slot
+//! is not one for this, and after any other use of the slot. Words that other processes change are
+//! read each time. Where anything is in the way, nothing is done, and the record takes the general
+//! path.
 
 use crate::format::frame::frame_len;
 use crate::log::append::reserve::Placement;
@@ -101,7 +102,7 @@ fn reserve_contended<const IS_FRAMED: bool>(
     }
 }
 
-/// Puts a record at `at`, which lies in the segment at hand. False if anything is wrong with the
+/// Puts a record at `at`, which is in the segment at hand. False if anything is wrong with the
 /// mapping, or may be.
 #[inline(always)]
 fn put_short<const IS_FRAMED: bool>(core: &Core, slot: &LocalSlot, at: Lsn, record: &[u8]) -> bool {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::error::FULL;
 use crate::format::text;
-use crate::log::append::steps::Text;
+use crate::log::append::general::Text;
 use crate::log::append::{Append, Appender};
 use crate::log::commit::Commit;
 use crate::log::keep::retention;
