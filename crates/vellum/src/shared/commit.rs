@@ -13,9 +13,9 @@
 //!
 //! **If the process dies here**: a lane names its owner. A process that waits in vain finds the
 //! owner dead, takes the lane over and writes the same bytes once more: they have begun, so they do
-//! not change. A write of the dead has ended before the kernel lets go of its locks. Everything
-//! else is done under the lock and is right when done twice; a wake-up that was not made costs
-//! those who sleep one look at the clock.
+//! not change. A write of the dead has ended before the kernel releases its locks. Everything else
+//! is done under the lock and is right when done twice; a wake-up that was not made costs each
+//! sleeper one look at the clock.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use crate::Lsn;
 /// Batches that end on a block boundary after one had to wait for another.
 const CROWDED_BATCHES: u64 = 64;
 
-/// In the word of a group: somebody may sleep on it.
+/// In the word of a group: a thread may sleep on it.
 const SLEEPER: u32 = 1;
 /// The step of a group's word.
 const COUNT: u32 = 2;
@@ -50,7 +50,7 @@ impl CommitGroup {
     }
 }
 
-/// What somebody who waits for a position to be durable does next.
+/// The next step of a thread that waits for a position to be durable.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     /// It is durable.
@@ -159,16 +159,16 @@ pub(crate) fn sleep(word: &AtomicU32, seen: u32, nap: Duration) {
     }
 }
 
-/// Counts a word up, and wakes all who sleep on it.
+/// Counts a word up, and wakes all its sleepers.
 pub(super) fn wake_all(word: &AtomicU32) {
     if word.fetch_add(COUNT, Ordering::AcqRel) & SLEEPER != 0 {
-        // Before the call, which wakes those who have marked it until then.
+        // Before the call, which wakes the threads that have marked it until then.
         word.fetch_and(!SLEEPER, Ordering::Relaxed);
         primitive::wake_all(word);
     }
 }
 
-/// Counts a word up, and wakes one who sleeps on it. The others stay there, and the mark too.
+/// Counts a word up, and wakes one sleeper. The others stay asleep, and the mark stays too.
 pub(super) fn wake_one(word: &AtomicU32) {
     if word.fetch_add(COUNT, Ordering::AcqRel) & SLEEPER != 0 {
         primitive::wake_one(word);
@@ -336,7 +336,7 @@ impl<'a> CommitLock<'a> {
     }
 }
 
-/// Says that a group has been written; wakes who waited for it, and one who can begin the next.
+/// Marks a group as written; wakes its waiters, and one thread that can begin the next.
 ///
 /// A process that does not get the lock by `until` leaves both to the waiters: they look after 10
 /// ms.
@@ -351,7 +351,7 @@ pub(crate) fn finish(
     advance(words, me, who, until);
 }
 
-/// Raises `durable` as far as groups are written, and wakes who can go on.
+/// Raises `durable` as far as groups are written, and wakes the threads that can continue.
 pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness, until: Until) {
     let Some(lock) = CommitLock::within(words, me, who, until) else { return };
     let finished = lock.advance();
@@ -362,8 +362,8 @@ pub(crate) fn advance(words: &CommitWords, me: Owner, who: &impl Liveness, until
     pass_on(words);
 }
 
-/// The groups on their way: whose, and since when somebody waits for that one, in microseconds of
-/// the machine's own clock.
+/// The groups on their way: their owners, and since when a process waits for each, in microseconds
+/// of the machine's own clock.
 pub(crate) fn on_their_way(
     words: &CommitWords,
 ) -> impl Iterator<Item = (Owner, CommitGroup, Option<u64>)> {
@@ -374,7 +374,7 @@ pub(crate) fn on_their_way(
     })
 }
 
-/// Notes that somebody waits for the groups on their way.
+/// Notes that a process waits for the groups on their way.
 pub(crate) fn note_wait(words: &CommitWords) {
     for (lane, group) in unwritten_lanes(words) {
         lane.noticed.note(holding(lane, group));
@@ -389,8 +389,8 @@ fn holding(lane: &LaneWords, group: CommitGroup) -> Holding {
     Holding { holder: lane.owner.load(Ordering::Acquire), number: group.number }
 }
 
-/// Whether the caller is to look for the dead at `now`, for all who wait: nobody has looked for as
-/// long as `every`, both in microseconds.
+/// Whether the caller is to look for the dead at `now`, for all waiters: no process has looked for
+/// as long as `every`, both in microseconds.
 pub(crate) fn claim_look(words: &CommitWords, now: u64, every: u64) -> bool {
     let looked_at = &words.ends.looked_at;
     let last = looked_at.load(Ordering::Relaxed);
@@ -400,18 +400,18 @@ pub(crate) fn claim_look(words: &CommitWords, now: u64, every: u64) -> bool {
 }
 
 /// Hands back a group that the caller has taken and cannot write, for a reason of its own; wakes
-/// everybody, so that one of them takes it over.
+/// all waiters, so that one of them takes it over.
 pub(crate) fn hand_back(words: &CommitWords, group: CommitGroup) {
     words.lanes[group.lane].owner.store(Owner::GIVEN_UP.to_word(), Ordering::Release);
     wake_everybody(words);
 }
 
-/// Wakes another who can begin the next group, because the caller will not.
+/// Wakes another thread that can begin the next group, because the caller will not.
 pub(crate) fn pass_on(words: &CommitWords) {
     wake_one(word(words, words.ends.next_group.load(Ordering::Acquire)));
 }
 
-/// Remembers the first failure, and wakes everybody to learn of it.
+/// Remembers the first failure, and wakes all waiters to learn of it.
 pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failure: Failure) {
     let lock = CommitLock::new(words, me, who);
     remember(words, failure);
@@ -419,8 +419,8 @@ pub(crate) fn poison(words: &CommitWords, me: Owner, who: &impl Liveness, failur
     wake_everybody(words);
 }
 
-/// The same for a sync that failed beside the commits, and is not tried again. Without the lock,
-/// which who holds the prepare lock must not wait for.
+/// The same for a sync that failed beside the commits, and is not tried again. Without the lock: a
+/// holder of the prepare lock must not wait for it.
 pub(crate) fn poison_beside(words: &CommitWords, failure: Failure) {
     remember(words, failure);
     wake_everybody(words);
@@ -450,7 +450,7 @@ fn wake_everybody(words: &CommitWords) {
     }
 }
 
-/// Starts again from `durable`, with no group on its way. Nobody else uses the log.
+/// Starts again from `durable`, with no group on its way. No other process uses the log.
 pub(crate) fn reset(words: &CommitWords, durable: Lsn) {
     for lane in &words.lanes {
         lane.owner.store(0, Ordering::Release);
@@ -466,7 +466,7 @@ fn end_on_blocks(words: &CommitWords, next: u64) {
     words.ends.pad_until_group.store(next + CROWDED_BATCHES, Ordering::Relaxed);
 }
 
-/// A group that is being written and covers the block in which `start` lies.
+/// A group that is being written and covers the block of `start`.
 fn in_the_way(words: &CommitWords, start: Lsn, block: u64) -> Option<CommitGroup> {
     let block_start = start.get() / block * block;
     let covers = |(lane, group): &(&LaneWords, CommitGroup)| {

@@ -42,7 +42,7 @@ impl CommitWords {
         Lsn::new(self.ends.record_end.load(Ordering::Acquire))
     }
 
-    /// Puts the mark `old` back, unless somebody has stored another one than `new` since.
+    /// Puts the mark `old` back, unless another one than `new` was stored since.
     pub(crate) fn take_back_checkpoint(&self, new: Lsn, old: Lsn) {
         let (new, old) = (new.get(), old.get());
         let mark = &self.ends.checkpoint;
@@ -63,7 +63,7 @@ impl CommitWords {
     }
 }
 
-/// Lets the log end at `tail`, and its segments at `allocated_end`. Nobody else uses it.
+/// Lets the log end at `tail`, and its segments at `allocated_end`. No other process uses it.
 pub(super) fn cut(words: &CommitWords, tail: Lsn, allocated_end: Lsn) {
     words.ends.checkpoint.fetch_min(tail.get(), Ordering::AcqRel);
     // Files that are made behind here have the names of files that are gone.
@@ -82,7 +82,8 @@ impl StageWords {
         self.id.load(Ordering::Acquire)
     }
 
-    /// Starts with empty stages at `begin`. The gate is held, and nobody else has the log open.
+    /// Starts with empty stages at `begin`. The gate is held, and no other process has the log
+    /// open.
     pub(crate) fn start(&self, begin: Lsn, id: u64) {
         self.begin.store(begin.get(), Ordering::SeqCst);
         self.id.store(id, Ordering::SeqCst);
@@ -93,7 +94,7 @@ impl StageWords {
         self.id.store(0, Ordering::SeqCst);
     }
 
-    /// Lets go of the stage between `from` and `to`; false if somebody else has.
+    /// Drops the stage between `from` and `to`; false if another process has.
     pub(crate) fn retire(&self, from: Lsn, to: Lsn) -> bool {
         let (from, to) = (from.get(), to.get());
         self.begin.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -104,8 +105,8 @@ impl StageWords {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommitStat {
-    /// Records, or moments, that somebody asked to be made durable: calls that found them durable
-    /// left out, and each that was submitted to a [`Committer`](crate::Committer).
+    /// Records, or moments, that callers wanted durable: calls that found them durable left out,
+    /// and each that was submitted to a [`Committer`](crate::Committer).
     pub commits: u64,
     /// Writes or syncs of the device that this took.
     pub syncs: u64,
@@ -119,7 +120,7 @@ pub struct CommitStat {
 }
 
 impl CommitCountWords {
-    /// Counts somebody who waits for a commit.
+    /// Counts a call that waits for a commit.
     pub(crate) fn count_commit(&self) {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,11 +1,11 @@
-//! How a writer wakes those who wait for records.
+//! How a writer wakes waiting readers.
 //!
 //! A reader that has seen everything prepares to wait, looks once more, and sleeps on `rings`. A
 //! writer that has published looks whether the event count is armed; the first to see it disarms
-//! it, rings and wakes everybody. So a log that nobody follows costs its writers one load per
+//! it, rings and wakes all readers. So a log without followers costs its writers one load per
 //! record, and a reader that dies while it sleeps costs one wake, once.
 //!
-//! Between publishing and looking stands a full barrier, or the two could miss each other. It is
+//! There is a full barrier between publishing and looking, or the two could miss each other. It is
 //! the reader that makes the writers pass it (`sys::barrier`); writers that the kernel does not let
 //! register for that bring their own.
 //!
@@ -13,7 +13,7 @@
 //! and the writer that disarms it learns of that: the next step is in `log::state::wakeup`.
 //!
 //! A reader that may not write to the control file cannot note that it waits; it sleeps for a short
-//! while instead and is woken early where somebody else has armed it.
+//! while instead and is woken early where another reader has armed it.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub(crate) const SLEEPER: u32 = 1;
 /// A bit of `armed`: a waiter polls a descriptor.
 pub(crate) const POLLER: u32 = 2;
 
-/// Says that somebody is about to sleep; returns what to pass to [`wait`], and whether the event
-/// count will ring for everything that is not published yet.
+/// Announces a reader that is about to sleep; returns what to pass to [`wait`], and whether the
+/// event count will ring for everything that is not published yet.
 ///
 /// The caller looks for news after this and before it waits.
 pub(crate) fn prepare_wait(event_count: &EventCountWords) -> (u32, bool) {
@@ -39,7 +39,7 @@ pub(crate) fn prepare_poll(event_count: &EventCountWords) -> bool {
     primitive::make_others_fence()
 }
 
-/// As [`prepare_wait`], for an event count of which all who notify bring a barrier of their own.
+/// As [`prepare_wait`], for an event count whose writers all bring a barrier of their own.
 pub(crate) fn arm(event_count: &EventCountWords, who: u32) -> u32 {
     let rings = event_count.rings.load(Ordering::Acquire);
     event_count.armed.fetch_or(who, Ordering::SeqCst);
@@ -60,7 +60,7 @@ pub(crate) fn wait(event_count: &EventCountWords, rings: u32, timeout: Duration)
 }
 
 /// Wakes the sleepers; to be called after publishing. `is_registered` says that the caller's
-/// process passes the barriers of `sys::barrier`. Returns whether a poller waits too, whom the
+/// process passes the barriers of `sys::barrier`. Returns whether a poller waits too, which the
 /// caller wakes.
 #[inline]
 pub(crate) fn notify(event_count: &EventCountWords, is_registered: bool) -> bool {

@@ -24,9 +24,9 @@ use crate::sys::thread_number;
 /// A value behind two flags.
 #[repr(align(128))]
 pub(crate) struct Exclusive<T> {
-    /// Whether somebody has it; whether its owner has it, if it has one.
+    /// Whether a thread has it; of a value with an owner, whether the owner has it.
     taken: AtomicBool,
-    /// Whether somebody else than its owner has it or looks whether it is idle.
+    /// Whether another thread than its owner has it or checks whether it is idle.
     wanted: AtomicBool,
     value: UnsafeCell<T>,
 }
@@ -76,7 +76,7 @@ impl<T> Exclusive<T> {
     /// The same for a model, in which one thread alone calls this.
     #[cfg(all(loom, test))]
     pub(crate) fn take_own_in_model(&self, is_registered: bool) -> Option<Taken<'_, T>> {
-        // SAFETY: no other thread calls it; a fence of the model stands for the barrier.
+        // SAFETY: no other thread calls it; a fence of the model takes the place of the barrier.
         unsafe { self.take_own(is_registered) }
     }
 

@@ -1,8 +1,8 @@
 //! The words about the files of a text log: when to continue in the next, and the name of the
 //! newest.
 //!
-//! Written under the prepare lock, but for `closed_before` of a log that nobody else has open;
-//! read by everybody at any time.
+//! Written under the prepare lock, but for `closed_before` of a log that no other process has open;
+//! read by all processes at any time.
 //!
 //! **If the process dies here**: a policy that is half stored has an even version, and the next
 //! opener of the log reads it from the geometry file; a name that is half stored names nothing, and
@@ -40,7 +40,7 @@ impl RuleWords {
         self.limit.store(limit.unwrap_or(0), Ordering::SeqCst);
     }
 
-    /// A hint whether records go behind the segment in which `lsn` lies.
+    /// A hint whether records go behind the segment of `lsn`.
     #[inline]
     pub(crate) fn is_left(&self, lsn: Lsn) -> bool {
         lsn.get() < self.closed_before.load(Ordering::Relaxed)
@@ -56,15 +56,15 @@ impl RuleWords {
         self.closed_before.fetch_max(end.get(), Ordering::SeqCst);
     }
 
-    /// When to go on in a new file, and from when on that moment holds: a clock that tells less has
-    /// been put back. Hints.
+    /// When to continue in a new file, and from when on that moment holds: a clock that shows less
+    /// has been put back. Hints.
     #[inline]
     pub(crate) fn period(&self) -> Option<Range<u64>> {
         let rotate_at = self.rotate_at.load(Ordering::Relaxed);
         (rotate_at != 0).then(|| self.rotated_at.load(Ordering::Relaxed)..rotate_at)
     }
 
-    /// When to go on in a new file, in seconds since 1970; `None` for never.
+    /// When to continue in a new file, in seconds since 1970; `None` for never.
     pub(crate) fn rotate_at(&self) -> Option<u64> {
         let rotate_at = self.rotate_at.load(Ordering::SeqCst);
         (rotate_at != 0).then_some(rotate_at)
@@ -100,8 +100,8 @@ impl RuleWords {
 }
 
 impl PolicyWords {
-    /// The policy, if it has been stored since the control file was made, and nobody stores another
-    /// meanwhile.
+    /// The policy, if it has been stored since the control file was made, and no process stores
+    /// another meanwhile.
     pub(crate) fn load(&self) -> Option<Policy> {
         let version = self.version.load(Ordering::Acquire);
         let number = |word: &AtomicU64| word.load(Ordering::Acquire);
@@ -146,7 +146,7 @@ impl NameWords {
         let time = self.time.load(Ordering::SeqCst);
         let is_continuation = self.is_continuation.load(Ordering::SeqCst) != 0;
         let group_bytes = self.group_bytes.load(Ordering::SeqCst);
-        // Somebody may be storing the next name: its position goes to 0 first.
+        // A process may be storing the next name: its position goes to 0 first.
         let is_whole = first != 0 && self.first.load(Ordering::SeqCst) == first;
         is_whole.then(|| Newest { first: Lsn::new(first), time, is_continuation, group_bytes })
     }

@@ -78,17 +78,17 @@ impl FullWords {
         self.dropped.load(Ordering::Acquire)
     }
 
-    /// How often those who drop have looked for space in vain.
+    /// How often dropping appends have looked for space in vain.
     pub(crate) fn tries(&self) -> u64 {
         self.tries.load(Ordering::Relaxed)
     }
 
-    /// How many dropped records the log itself tells of.
+    /// How many dropped records the log itself reports.
     pub(crate) fn told(&self) -> u64 {
         self.told.load(Ordering::Acquire)
     }
 
-    /// The line that is being written: where it stands, and what will be told with it.
+    /// The line that is being written: its position, and the number that it will report.
     pub(crate) fn line(&self) -> Option<(Lsn, u64)> {
         let at = self.line_at.load(Ordering::Acquire);
         (at != 0).then(|| (Lsn::new(at), self.line_told.load(Ordering::Relaxed)))
@@ -100,7 +100,8 @@ impl FullWords {
         self.line_at.store(at.get(), Ordering::Release);
     }
 
-    /// Ends the line: it is there, and so many records are told of; or it is not. The lock is held.
+    /// Ends the line: it is there, and so many records are reported; or it is not. The lock is
+    /// held.
     pub(crate) fn end_line(&self, told: Option<u64>) {
         if let Some(told) = told {
             self.told.store(told, Ordering::Release);
@@ -118,24 +119,24 @@ impl FullWords {
         primitive::wait(&self.removals, seen, timeout);
     }
 
-    /// Records that were dropped and that no line tells of yet.
+    /// Records that were dropped and that no line reports yet.
     pub(crate) fn untold(&self) -> u64 {
         self.dropped().saturating_sub(self.told())
     }
 
-    /// Tells of records that were dropped before. Nobody uses these words yet.
+    /// Counts records that were dropped before. No process uses these words yet.
     pub(crate) fn set_untold(&self, count: u64) {
         self.dropped.store(count, Ordering::Relaxed);
     }
 
-    /// Whether records were dropped that no line tells of yet.
+    /// Whether records were dropped that no line reports yet.
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {
         // A concurrent change costs no more than a check under the lock.
         self.dropped.load(Ordering::Relaxed) != self.told.load(Ordering::Relaxed)
     }
 
-    /// Wakes those who wait for space; to be called after files were removed.
+    /// Wakes appends that wait for space; to be called after files were removed.
     pub(crate) fn made_space(&self) {
         self.open_way();
         self.removals.fetch_add(1, Ordering::SeqCst);
@@ -143,8 +144,8 @@ impl FullWords {
     }
 }
 
-/// Whether it is too early for a try. A time that lies further ahead than any pause was told by
-/// another clock, as containers may have.
+/// Whether it is too early for a try. A time that is further ahead than any pause is of another
+/// clock, as containers may have.
 fn is_shut(until: u64, now: u64) -> bool {
     (now + 1..=now + PAUSE_MICROS).contains(&until)
 }

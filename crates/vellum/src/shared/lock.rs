@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How often to look before sleeping: most holders are done within a microsecond.
 const SPINS: u32 = if cfg!(all(loom, test)) { 1 } else { 64 };
 
-/// A lock, and where those who wait for it note that.
+/// A lock, and the note of its waiters.
 #[derive(Clone, Copy)]
 pub(crate) struct Watched<'a> {
     words: &'a LockWords,
@@ -138,7 +138,7 @@ pub(crate) fn acquire_unless<'a>(
             continue;
         }
         primitive::wait(&words.releases, releases, LOOK_AGAIN);
-        // Still the same after all that time: perhaps it will never let go.
+        // Still the same after all that time: perhaps it will never release the lock.
         let is_stuck = words.holder.load(Ordering::Relaxed) == holder
             && words.releases.load(Ordering::Relaxed) == releases;
         sleeps = if is_stuck { sleeps + 1 } else { 0 };
@@ -172,12 +172,12 @@ impl Timeout {
     }
 }
 
-/// Takes the lock if nobody holds it.
+/// Takes the lock if it is free.
 pub(crate) fn try_acquire(words: &LockWords, me: Owner) -> Option<Held<'_>> {
     take(words, 0, me)
 }
 
-/// Takes the lock from `holder`, which is nobody or dead.
+/// Takes the lock from `holder`, which is none or dead.
 fn take(words: &LockWords, holder: u64, me: Owner) -> Option<Held<'_>> {
     // An owner is never reused (its generation grows), so the exchange cannot take the lock from
     // a new life of the dead holder's place.
@@ -185,13 +185,13 @@ fn take(words: &LockWords, holder: u64, me: Owner) -> Option<Held<'_>> {
     let me_word = me.to_word();
     let exchange =
         || words.holder.compare_exchange(holder, me_word, Ordering::Acquire, Ordering::Relaxed);
-    // Made only if it is ours: dropping one lets go.
+    // Made only if it is ours: dropping one releases the lock.
     (is_same && exchange().is_ok()).then(|| Held { words, me })
 }
 
 impl Held<'_> {
-    /// Wakes all who wait, because what they wait for may be there already: see
-    /// [`acquire_unless`]. The lock is held on. A waiter that is missed is woken by the release.
+    /// Wakes all waiters, because their condition may be true already: see [`acquire_unless`]. The
+    /// lock is held on. A waiter that is missed is woken by the release.
     pub(crate) fn wake_waiters(&self) {
         if self.words.contended.load(Ordering::SeqCst) != 0 {
             self.words.contended.store(0, Ordering::SeqCst);
@@ -202,13 +202,13 @@ impl Held<'_> {
 }
 
 impl LockWords {
-    /// A hint whether somebody holds the lock.
+    /// A hint whether the lock is held.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.holder.load(Ordering::Relaxed) != 0
     }
 
-    /// Counts an end of a hold that nobody needs to be woken for; only the holder does.
+    /// Counts an end of a hold without a wake-up; only the holder does.
     #[inline]
     pub(crate) fn count_release(&self) {
         let releases = self.releases.load(Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl LockWords {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let me = self.me.to_word();
-        // An exchange, not a store: after a scribble on the word the lock may be somebody else's.
+        // An exchange, not a store: after a scribble on the word the lock may be another process's.
         let _ = self.words.holder.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
         self.wake_waiters();
     }

@@ -1,9 +1,9 @@
 //! The words of a process that has lost the control file.
 //!
-//! Where storage fails under the control file (`sys::guard`), the process goes on with a copy that
-//! nobody else sees. Nothing in it may be waited for, because nobody will ever change it, and
-//! nothing may be done because of it. So the copy is poisoned, its locks are free, and nothing in
-//! it is in flight: a waiter goes on, and is told ([`Region::is_lost`]).
+//! Where storage fails under the control file (`sys::guard`), the process continues with a copy
+//! that no other process sees. Nothing in it may be waited for, because no process will ever change
+//! it, and nothing may be done because of it. So the copy is poisoned, its locks are free, and
+//! nothing in it is in flight: a waiter continues, and learns of it ([`Region::is_lost`]).
 //!
 //! The others see the words as they were at that moment. They wait for the locks of this process as
 //! for those of a stopped one, until none of its threads is in the middle of a call. Then the
@@ -19,8 +19,8 @@ use crate::Lsn;
 /// `EIO`.
 const ERRNO: i32 = 5;
 
-/// Makes a copy of the words one that nobody waits in. Stores atomics and does nothing else: it
-/// runs in a signal handler.
+/// Makes a copy of the words one without waiters. Stores atomics and does nothing else: it runs in
+/// a signal handler.
 pub(super) fn abandon(words: &Words) {
     commit::remember(
         &words.commits,

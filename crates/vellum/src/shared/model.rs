@@ -330,7 +330,7 @@ fn take_turns(count: usize, turns: u64) {
     let world = World::begin();
     let turn = |world: &World| {
         let held = world.lock();
-        // Stays behind where the holder dies; the next one asks who it was.
+        // Stays behind where the holder dies; the next one reads its name.
         let inside = world.inside.peek() as usize;
         assert!(inside == 0 || model_atomics::is_killed(inside), "two hold the lock");
         world.inside.poke(model_atomics::me() as u64);
@@ -423,7 +423,7 @@ fn wait_shipped(world: &World, end: u64) {
     }
 }
 
-/// A shipper, and those who wait for it, each for another position.
+/// A shipper, and its waiters, each for another position.
 fn ship_and_wait(waiters: u64) {
     let world = World::begin();
     let end = BEGIN + waiters;
@@ -434,8 +434,8 @@ fn ship_and_wait(waiters: u64) {
     wait_for_all(processes);
 }
 
-/// As `log::PollableReader::next`: the word stands for the watch of the control file, which a
-/// writer that was told of a poller has opened.
+/// As `log::PollableReader::next`: the word takes the place of the watch of the control file, which
+/// a writer has opened that learned of a poller.
 fn poll(world: &World, end: u64) {
     let watch = &world.words.full.removals;
     let look = |seen: Lsn, opened: u64| {

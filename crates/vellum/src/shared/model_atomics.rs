@@ -6,8 +6,8 @@
 //! instructions.
 //!
 //! Every change of a word and everything a process has seen goes into a digest. Two moments with
-//! the same digest go on alike, so the model looks at one of them only. Orderings are not modelled:
-//! all operations are sequentially consistent.
+//! the same digest continue alike, so the model looks at one of them only. Orderings are not
+//! modelled: all operations are sequentially consistent.
 //!
 //! Where only one of several sleepers is to be woken, the scheduler says which (`question`).
 
@@ -173,12 +173,12 @@ pub(crate) fn is_asleep(task: usize) -> bool {
     with_task(task, |task| task.sleeps_on.get() != 0)
 }
 
-/// Whether what a process does next concerns nobody else: it begins or has ended.
+/// Whether the next step of a process concerns no other one: it begins or has ended.
 pub(crate) fn is_private(task: usize) -> bool {
     with_task(task, |task| !task.is_started.get() || task.is_done.get() || task.is_killed.get())
 }
 
-/// Digest of everything that decides how the execution goes on.
+/// Digest of everything that decides how the execution continues.
 pub(crate) fn digest() -> u64 {
     STAGE.with(|stage| {
         let mut digest = mix(stage.memory.get(), stage.question.get() as u64);
@@ -355,8 +355,8 @@ fn is_spinning_on(address: usize) -> bool {
 /// Nothing to do: all operations are in one order.
 pub(crate) fn fence(_: Ordering) {}
 
-/// Sleeps while `word` holds `seen`, until it is woken or until nobody else can go on, which is
-/// when the scheduler lets the timeout pass.
+/// Sleeps while `word` holds `seen`, until it is woken or until no other process can continue: then
+/// the scheduler lets the timeout pass.
 pub(crate) fn wait(word: &AtomicU32, seen: u32) {
     if !step() {
         return;
@@ -368,7 +368,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32) {
         let address = std::ptr::from_ref(word).addr();
         with_task(me(), |task| task.sleeps_on.set(address));
         step();
-        // The first process is not kept from going on; to it, the time is over at once.
+        // The first process never waits; its time is over at once.
         if is_asleep(me()) {
             time_out(me());
         }
@@ -376,7 +376,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32) {
     }
 }
 
-/// Wakes everybody who sleeps on `word`.
+/// Wakes all sleepers of `word`.
 pub(crate) fn wake_all(word: &AtomicU32) {
     if step() {
         sleepers(word).into_iter().for_each(wake);
@@ -384,7 +384,7 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     }
 }
 
-/// Wakes one of those who sleep on `word`.
+/// Wakes one sleeper of `word`.
 pub(crate) fn wake_one(word: &AtomicU32) {
     if step() {
         let sleepers = sleepers(word);

@@ -3,13 +3,13 @@
 //! The holder pays nothing for this. A note counts only for the hold that it was made of: the same
 //! process may hold the same thing again a moment later.
 //!
-//! **If the process dies here**: half a note names nobody.
+//! **If the process dies here**: half a note names no holder.
 
 use super::primitive::Ordering;
 use super::words::NoticeWords;
 use crate::sys::clock;
 
-/// One hold among all that there were: who, and which of its holds.
+/// One hold among all that there were: its holder, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holding {
     pub(crate) holder: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Holding {
 }
 
 impl NoticeWords {
-    /// Notes that somebody waits for this hold, unless somebody has noted it before.
+    /// Notes that a process waits for this hold, unless one has noted it before.
     #[cold]
     pub(crate) fn note(&self, holding: Holding) {
         if self.since(holding).is_some() {
@@ -29,7 +29,7 @@ impl NoticeWords {
         self.holder.store(holding.holder, Ordering::SeqCst);
     }
 
-    /// When somebody noted it, in microseconds of the machine's own clock.
+    /// When it was noted, in microseconds of the machine's own clock.
     pub(crate) fn since(&self, holding: Holding) -> Option<u64> {
         let noted = || Holding {
             holder: self.holder.load(Ordering::SeqCst),
@@ -37,7 +37,7 @@ impl NoticeWords {
         };
         let is_of_it = noted() == holding;
         let since = self.since.load(Ordering::SeqCst);
-        // Somebody may have been noting another one.
+        // A process may have been noting another one.
         (is_of_it && noted() == holding).then_some(since)
     }
 }

@@ -39,7 +39,8 @@ pub(crate) struct Owner(u64);
 impl Owner {
     /// No owner: a living owner has given up its work here, for any process to finish.
     ///
-    /// No life has this identity, so that even who does not know it takes its owner to be gone.
+    /// No life has this identity, so that even a process that does not know it takes its owner to
+    /// be gone.
     pub(crate) const GIVEN_UP: Owner = Owner(u64::MAX);
 
     pub(crate) fn new(index: usize, generation: u64) -> Owner {
@@ -62,20 +63,20 @@ impl Owner {
         self.0 >> 10
     }
 
-    /// Whether nobody will finish what this owner has begun: it is dead, or has given it up.
+    /// Whether this owner will not finish its work: it is dead, or has given it up.
     pub(crate) fn is_gone(self, who: &impl Liveness) -> bool {
         self == Owner::GIVEN_UP || !who.is_alive(self)
     }
 }
 
-/// Whom a participant lets append beside it.
+/// The processes that a participant lets append beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Claim {
     #[default]
     Everybody = 0,
     Nobody = 1,
-    /// It appends nothing itself, and so is in nobody's way.
+    /// It appends nothing itself, and so is in no other's way.
     IsNotAsked = 2,
 }
 
@@ -115,7 +116,7 @@ impl Liveness for LockLiveness<'_> {
         let byte = PARTICIPANT_BYTE + owner.index() as u64;
         match lock::is_held_by_another(self.lock_file, byte) {
             Ok(false) => false,
-            // Where the kernel cannot say, nobody is declared dead.
+            // Where the kernel cannot say, no process is declared dead.
             Ok(true) | Err(_) => incarnation(place).life() != Life::Gone,
         }
     }
@@ -124,14 +125,14 @@ impl Liveness for LockLiveness<'_> {
 /// The state of a participant, as others see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nobody will finish what it has begun.
+    /// No process will finish its work.
     Gone,
     Lives,
     /// It cannot be seen from here, and its lock cannot be asked for.
     Unknown,
 }
 
-/// What somebody can find out who has no place among the participants.
+/// The liveness of participants, as a process without a place among them finds it out.
 pub(crate) struct Outsider<'a> {
     pub(crate) words: &'a Words,
     /// Where this process may open it.
@@ -173,7 +174,7 @@ impl<L: Liveness> Liveness for CachedLiveness<'_, L> {
     }
 }
 
-/// The place of a participant, as long as nobody has taken it after it.
+/// The place of a participant, as long as no other has taken it since.
 pub(crate) fn place_of(words: &Words, owner: Owner) -> Option<&ParticipantWords> {
     let place = words.participants.get(owner.index())?;
     (place.generation.load(Ordering::Acquire) == owner.generation()).then_some(place)
@@ -195,7 +196,7 @@ pub(crate) fn in_the_way(
     lock_file: &OwnedFd,
     claim: Claim,
 ) -> Option<(Incarnation, Claim)> {
-    // Nobody is the caller: another handle of its process is another participant.
+    // No participant is the caller: another handle of its process is another participant.
     let who = LockLiveness { words, lock_file, me: Owner::GIVEN_UP };
     let claims = attached(words).map(|(owner, place)| {
         (owner, place, Claim::from_word(place.claim.load(Ordering::Relaxed)))

@@ -24,7 +24,7 @@ pub(crate) use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Sleeps while `word` holds `seen`, at most for `timeout`. Under the model checker the timeout
-/// passes when nobody else can go on.
+/// passes when no other process can continue.
 pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration) {
     #[cfg(not(any(all(loom, test), shuttle)))]
     crate::sys::wait::wait(word, seen, timeout);
@@ -35,7 +35,7 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Duration) {
     }
 }
 
-/// Wakes everybody who waits on `word`.
+/// Wakes all waiters of `word`.
 pub(crate) fn wake_all(word: &AtomicU32) {
     #[cfg(not(any(all(loom, test), shuttle)))]
     crate::sys::wait::wake_all(word);
@@ -43,7 +43,7 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     model::wake_all(word);
 }
 
-/// Wakes one of those who wait on `word`.
+/// Wakes one waiter of `word`.
 pub(crate) fn wake_one(word: &AtomicU32) {
     #[cfg(not(any(all(loom, test), shuttle)))]
     crate::sys::wait::wake_one(word);

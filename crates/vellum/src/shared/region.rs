@@ -4,9 +4,9 @@
 //!
 //! [`Words`] is made of atomics only and any bits are a valid value of it, so laying it over
 //! memory that other processes write is sound as long as the memory is there and aligned. In a
-//! region mapped for reading, only loads are allowed; those who store hold a participant's place,
-//! which only a writable region gives. The model with weak memory (`weak`) maps nothing: there a
-//! word is more than its bits.
+//! region mapped for reading, only loads are allowed; a process that stores holds a participant's
+//! place, which only a writable region gives. The model with weak memory (`weak`) maps nothing:
+//! there a word is more than its bits.
 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
@@ -72,7 +72,7 @@ impl Region {
         Ok(Region { words, memory: Memory::Mapped(map) })
     }
 
-    /// Whether storage has failed under the words: they are a copy that nobody else sees.
+    /// Whether storage has failed under the words: they are a copy that no other process sees.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         guard::has_losses() && self.was_lost()
@@ -86,7 +86,7 @@ impl Region {
         }
     }
 
-    /// Zeroed words that no file stands behind.
+    /// Zeroed words without a file.
     #[cfg(not(all(loom, test)))]
     pub(crate) fn on_heap() -> Region {
         let layout = std::alloc::Layout::new::<Words>();
@@ -108,19 +108,19 @@ impl Region {
         Region { words, memory: Memory::Heap(words) }
     }
 
-    /// Where the words are from; `None` where no file stands behind them.
+    /// Where the words are from; `None` for words without a file.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         const { assert!(ORIGIN_OFFSET + size_of::<Origin>() <= HEADER_LEN) };
-        // SAFETY: as in `words`: it lies in the page before them, at a multiple of 8.
+        // SAFETY: as in `words`: it is in the page before them, at a multiple of 8.
         self.header().map(|header| unsafe { header.add(ORIGIN_OFFSET).cast().as_ref() })
     }
 
-    /// The copy of the log's identity in the control file (`log::state::identity`); `None` where no
-    /// file stands behind the words.
+    /// The copy of the log's identity in the control file (`log::state::identity`); `None` for
+    /// words without a file.
     pub(crate) fn identity_words(&self) -> Option<&[AtomicU64; IDENTITY_LEN / 8]> {
         const { assert!(IDENTITY_OFFSET >= ORIGIN_OFFSET + size_of::<Origin>()) };
         const { assert!(IDENTITY_OFFSET + IDENTITY_LEN <= HEADER_LEN) };
-        // SAFETY: as in `origin`: it lies in the page before the words, at a multiple of 8.
+        // SAFETY: as in `origin`: it is in the page before the words, at a multiple of 8.
         self.header().map(|header| unsafe { header.add(IDENTITY_OFFSET).cast().as_ref() })
     }
 
@@ -142,7 +142,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         if let Memory::Heap(memory) = self.memory {
-            // SAFETY: it was made of a box, and nobody has the words in it any more.
+            // SAFETY: it was made of a box, and no reference to the words in it is left.
             drop(unsafe { Box::from_raw(memory.as_ptr()) });
         }
     }
@@ -161,6 +161,6 @@ unsafe fn words_in<'a>(memory: NonNull<u8>) -> &'a Words {
 
 /// Prepares the copy that takes the place of a control file that was lost.
 fn abandon(copy: NonNull<u8>) {
-    // SAFETY: a copy is as long as the mapping, and nobody else has it yet.
+    // SAFETY: a copy is as long as the mapping, and no other thread has it yet.
     lost::abandon(unsafe { words_in(copy) });
 }

@@ -1,4 +1,4 @@
-//! How those who wait until something is shipped, and the process that ships, meet.
+//! How the waiters for a shipped position and the shipper meet.
 //!
 //! A waiter raises `wanted`, and sleeps until `whole` is there. The shipper sleeps until more is
 //! wanted than it has begun to ship. Both sleep on an event count of their own, and bring their own
@@ -24,26 +24,26 @@ impl ShipWords {
         Lsn::new(self.whole.load(Ordering::Acquire))
     }
 
-    /// Up to where somebody waits for the log to be shipped.
+    /// The furthest position that a waiter wants shipped.
     pub(crate) fn wanted(&self) -> Lsn {
         Lsn::new(self.wanted.load(Ordering::Acquire))
     }
 
-    /// Says that everything before `end` is shipped, and that a record ends at `whole`; wakes who
-    /// waits for that. Only the shipper calls it.
+    /// Stores that everything before `end` is shipped, and that a record ends at `whole`; wakes the
+    /// waiters. Only the shipper calls it.
     pub(crate) fn store(&self, end: Lsn, whole: Lsn) {
         self.shipped.store(end.get(), Ordering::Release);
         self.whole.store(whole.get(), Ordering::Release);
         self.notify();
     }
 
-    /// Wakes everybody who waits, to look again.
+    /// Wakes all waiters, to check again.
     pub(crate) fn notify(&self) {
         event_count::notify(&self.shipped_count, false);
     }
 
-    /// Says that somebody waits until everything before `end` is shipped, and wakes the shipper if
-    /// it did not know.
+    /// Stores that a process waits until everything before `end` is shipped, and wakes the shipper
+    /// if it did not know.
     pub(crate) fn want(&self, end: Lsn) {
         if self.wanted.fetch_max(end.get(), Ordering::SeqCst) < end.get() {
             event_count::notify(&self.wanted_count, false);

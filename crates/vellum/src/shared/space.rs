@@ -1,7 +1,7 @@
 //! Where the log begins, and up to where there is room in it.
 //!
-//! The words change under the prepare lock, or where nobody else has the log open. Each only grows
-//! while others have it open.
+//! The words change under the prepare lock, or where no other process has the log open. Each only
+//! grows while others have it open.
 //!
 //! **If the process dies here**: the end of the segments is raised after they are made, and lowered
 //! before they are removed. `begin` is raised before files are removed.
@@ -18,7 +18,7 @@ impl Words {
         Lsn::new(self.begin.load(Ordering::SeqCst))
     }
 
-    /// Drops what lies before `begin`; returns where the log began.
+    /// Drops everything before `begin`; returns where the log began.
     pub(crate) fn raise_begin(&self, begin: Lsn) -> Lsn {
         Lsn::new(self.begin.fetch_max(begin.get(), Ordering::SeqCst))
     }
@@ -70,7 +70,7 @@ impl Words {
     }
 
     /// Lets the log end at `tail`, and its segments at `allocated_end`. Nothing is in flight, and
-    /// nobody else uses the log.
+    /// no other process uses the log.
     pub(crate) fn cut(&self, tail: Lsn, allocated_end: Lsn) {
         for slot in &self.slots {
             slot.start.store(0, Ordering::Relaxed);

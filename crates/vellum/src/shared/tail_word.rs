@@ -120,7 +120,7 @@ pub(crate) fn end_of_appended(words: &Words) -> Lsn {
     tail(words)
 }
 
-/// The tail word as it stands.
+/// The tail word now.
 #[inline]
 pub(crate) fn load(words: &Words) -> TailWord {
     // Pairs with the exchange in `reserve`: a process that reads a tail sees the slots that it
@@ -205,9 +205,9 @@ pub(crate) fn give_way(words: &Words, slot: usize, rivals: &Rivals, winner: Tail
 /// over.
 ///
 /// Passing the line back and forth for each record costs several times as much
-/// (`docs/benchmarks.md`). So who comes back comes for certain: it confirms the winner beforehand,
-/// and then fetches the line to write. A writer that only looks at the tail word still has to wait
-/// for two lines, and the winner is faster.
+/// (`docs/benchmarks.md`). So a writer that comes back does it for certain: it confirms the winner
+/// beforehand, and then fetches the line to write. A writer that only looks at the tail word still
+/// has to wait for two lines, and the winner is faster.
 #[cold]
 fn back_off(words: &Words, rivals: &Rivals, winner: TailWord) -> TailWord {
     for _ in 0..rivals.spins_after(winner.slot()) {
@@ -243,7 +243,7 @@ pub(crate) fn publish(words: &Words, slot: usize) {
     words.slots[slot].start.store(0, Ordering::Release);
 }
 
-/// Moves the tail. Nothing is in flight, and nobody else uses the log.
+/// Moves the tail. Nothing is in flight, and no other process uses the log.
 pub(crate) fn set(words: &Words, tail: TailWord) {
     words.tail.store(tail.to_word(), Ordering::SeqCst);
 }
@@ -287,7 +287,7 @@ pub(crate) fn appended(words: &Words) -> (u64, u64) {
     })
 }
 
-/// Whether who reserved last before `grant` has published that.
+/// Whether the reservation before `grant` is published.
 ///
 /// Its slot may have a new range since: that one starts behind `grant`.
 #[inline]
@@ -310,8 +310,8 @@ fn in_flight(slot: &SlotWords) -> Option<Range> {
 
 /// The range below the tail of `seen` that `slot` was granted and has not published.
 ///
-/// `seen` is read before. The owner may go on meanwhile: if it published between the two loads of
-/// `in_flight`, the length read may be that of its next attempt, and "not granted" is as right.
+/// `seen` is read before. The owner may continue meanwhile: if it published between the two loads
+/// of `in_flight`, the length read may be that of its next attempt, and "not granted" is as right.
 pub(crate) fn granted(words: &Words, slot: usize, seen: TailWord) -> Option<Range> {
     let own = words.slots.get(slot)?;
     let range = in_flight(own).filter(|range| range.start < seen.tail())?;
@@ -338,7 +338,7 @@ pub(crate) fn published(words: &Words) -> Lsn {
     oldest_in_flight(words, seen).map_or(seen.tail(), |(_, range)| range.start)
 }
 
-/// Notes that somebody waits for the oldest reservation in flight.
+/// Notes that a process waits for the oldest reservation in flight.
 pub(crate) fn note_wait(words: &Words) {
     if let Some((slot, range)) = oldest_in_flight(words, load(words)) {
         words.slots[slot].noticed.note(holding(words, slot, range));

@@ -2,8 +2,8 @@
 //! a load may return it does return.
 //!
 //! A word is made with [`poke`](AtomicU64::poke) before the processes begin. The model is slow if
-//! it has words that nobody uses, and a word that is made later would bring its maker's knowledge
-//! to everybody.
+//! it has unused words, and a word that is made later would bring its maker's knowledge to all
+//! processes.
 //!
 //! **Sequential consistency**: `loom` takes such an access for acquire and release. Here a load of
 //! this order that follows a store or an exchange of this order passes a fence first.
@@ -60,13 +60,13 @@ pub(crate) enum Fate {
 /// What unwinds a process that dies.
 struct Death;
 
-/// Begins an execution. Where somebody can die, every sleep ends at once, as if its time was over.
+/// Begins an execution. Where a process can die, every sleep ends at once, as if its time was over.
 pub(crate) fn begin(can_die: bool) {
     SLEEPERS.with(|sleepers| sleepers.borrow_mut().clear());
     CAN_DIE.set(can_die);
 }
 
-/// Whether somebody can die in this model.
+/// Whether a process can die in this model.
 pub(crate) fn can_die() -> bool {
     CAN_DIE.get()
 }
@@ -358,12 +358,12 @@ pub(crate) fn wait(word: &AtomicU32, seen: u32) {
     }
 }
 
-/// Wakes everybody who sleeps on `word`.
+/// Wakes all sleepers of `word`.
 pub(crate) fn wake_all(word: &AtomicU32) {
     wake(word, usize::MAX);
 }
 
-/// Wakes the one who has slept longest on `word`.
+/// Wakes the thread that has slept longest on `word`.
 pub(crate) fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }

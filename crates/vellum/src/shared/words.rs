@@ -40,7 +40,7 @@ pub(crate) const LANE_COUNT: usize = 4;
 #[cfg(any(all(loom, test), shuttle))]
 pub(crate) const LANE_COUNT: usize = 2;
 
-/// Words that those who wait for a group sleep on: more than groups in flight, and the next one.
+/// Words on which the waiters of groups sleep: more than groups in flight, and the next one.
 #[cfg(not(any(all(loom, test), shuttle)))]
 pub(crate) const GROUP_WORD_COUNT: usize = 16;
 #[cfg(any(all(loom, test), shuttle))]
@@ -76,7 +76,7 @@ pub(crate) struct Words {
     pub(crate) prepare: Alone<WatchedLockWords>,
     /// Held while padding the ranges of dead participants.
     pub(crate) repair: Alone<WatchedLockWords>,
-    /// Rung when something was published and somebody waits for it.
+    /// Rung when something was published and a reader waits for it.
     pub(crate) event_count: Alone<EventCountWords>,
     pub(crate) counts: Alone<CountWords>,
     pub(crate) participants: [ParticipantWords; PARTICIPANT_COUNT],
@@ -108,7 +108,7 @@ pub(crate) struct RuleWords {
     /// End of the segment that was left early; records go behind it. Only grows while the log is
     /// open.
     pub(super) closed_before: AtomicU64,
-    /// When to go on in a new file, in seconds since 1970, or 0 for never.
+    /// When to continue in a new file, in seconds since 1970, or 0 for never.
     pub(super) rotate_at: AtomicU64,
     /// Position beyond which the next file has to be made ready; `u64::MAX` once it is.
     pub(super) edge: AtomicU64,
@@ -190,12 +190,11 @@ pub(crate) struct CommitEndWords {
     pub(super) named_end: AtomicU64,
     /// The user's own mark.
     pub(super) checkpoint: AtomicU64,
-    /// End of the newest commit record that stands in the log, which the next group ends with.
+    /// End of the newest commit record in the log, with which the next group ends.
     pub(super) record_end: AtomicU64,
-    /// When somebody who waits has looked for the dead last, in microseconds of the machine's own
-    /// clock.
+    /// When a waiter has looked for the dead last, in microseconds of the machine's own clock.
     pub(super) looked_at: AtomicU64,
-    /// Rung when `durable` was raised, or nothing more will be durable, and somebody waits for it.
+    /// Rung when `durable` was raised, or nothing more will be durable, and a reader waits for it.
     pub(crate) durable_count: EventCountWords,
 }
 
@@ -243,9 +242,9 @@ pub(crate) struct CommitCountWords {
 pub(crate) struct FullWords {
     /// Records that were dropped.
     pub(super) dropped: AtomicU64,
-    /// How many of them the log itself tells of; looked at by every append of a text log.
+    /// How many of them the log itself reports; every append of a text log reads it.
     pub(super) told: AtomicU64,
-    /// Where the line stands that will tell of more, or 0.
+    /// The position of the line that will report more, or 0.
     pub(super) line_at: AtomicU64,
     /// What `told` will be when that line is there. Stored before `line_at`.
     pub(super) line_told: AtomicU64,
@@ -260,7 +259,7 @@ pub(crate) struct FullWords {
     pub(super) shut_until: AtomicU64,
     /// The shortest record that there was no space for since then.
     pub(super) refused_len: AtomicU64,
-    /// How often those who drop have looked for space in vain.
+    /// How often dropping appends have looked for space in vain.
     pub(super) tries: AtomicU64,
 }
 
@@ -280,9 +279,9 @@ pub(crate) struct RemovedWords {
 pub(crate) struct ShipWords {
     /// End of the shipped records.
     pub(super) shipped: AtomicU64,
-    /// The same, as far as it is known to end where a record does. What those who wait look at.
+    /// The same, as far as it is known to end where a record does. Waiters read it.
     pub(super) whole: AtomicU64,
-    /// Somebody waits until everything before this is shipped.
+    /// A process waits until everything before this is shipped.
     pub(super) wanted: AtomicU64,
     /// Rung when `whole` was raised, or will not be.
     pub(crate) shipped_count: EventCountWords,
@@ -314,10 +313,10 @@ pub(crate) struct ShipWords {
 pub(crate) struct LockWords {
     /// `participants::Owner` of the holder, or 0.
     pub(super) holder: AtomicU64,
-    /// Counts releases that somebody waited for, wake-ups before a release, and every release of
-    /// the text write lock (`log::layout::text::write_lock`); slept on.
+    /// Counts releases with a waiter, wake-ups before a release, and every release of the text
+    /// write lock (`log::layout::text::write_lock`); slept on.
     pub(super) releases: AtomicU32,
-    /// 1 if somebody may be asleep.
+    /// 1 if a waiter may be asleep.
     pub(super) contended: AtomicU32,
 }
 
@@ -338,8 +337,8 @@ impl std::ops::Deref for WatchedLockWords {
     }
 }
 
-/// Since when somebody waits for what another holds (`notice`). Hints for people: the protocol
-/// does not depend on them, so they are no steps of the model either.
+/// Since when a process waits for a hold of another (`notice`). Hints for people: the protocol does
+/// not depend on them, so they are no steps of the model either.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct NoticeWords {

@@ -38,7 +38,7 @@ pub(super) struct World {
     /// The content of each byte: the tag of an append, or the byte of a repairer.
     pub(super) stage: [AtomicU64; LOG_LEN],
     pub(super) device: Device,
-    /// 1 for each group that somebody has finished.
+    /// 1 for each finished group.
     pub(super) finished: [AtomicU64; LOG_LEN],
     pub(super) lanes: usize,
     /// A process that can append and not commit.
@@ -156,7 +156,7 @@ fn run(plan: Plan) {
     assert!(!is_poisoned || world.device.has_failed.peek() != 0, "poisoned for nothing");
 }
 
-/// Looks at a plan; without deaths, nobody may need the timeout.
+/// Looks at a plan; without deaths, no process may need the timeout.
 fn look(plan: Plan, death_count: usize, extent: Extent) {
     let Plan { lanes, appends, failing, .. } = plan;
     let failing = failing.map_or(String::new(), |number| format!(", group {number} fails"));

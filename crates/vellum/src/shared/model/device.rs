@@ -64,7 +64,7 @@ impl Device {
         true
     }
 
-    /// Nobody who lives writes to the blocks that the caller begins to write to.
+    /// No living process writes to the blocks that the caller begins to write to.
     fn check_alone(&self, start: u64, end: u64) {
         for (task, write) in self.writes.iter().enumerate() {
             let (other_start, other_end) = (write.peek() >> 8, write.peek() & 0xff);

@@ -42,7 +42,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Times that everybody was alive and asleep, and only a timeout could help.
+    /// Times that all processes were alive and asleep, and only a timeout could help.
     pub(crate) fn timeouts_without_death(&self) -> u64 {
         self.timeouts_without_death.load(Ordering::Relaxed)
     }
@@ -192,7 +192,7 @@ impl Explorer {
         }
     }
 
-    /// Lets the timeouts of all who sleep pass, because nobody else can go on.
+    /// Lets the timeouts of all sleepers pass, because no other process can continue.
     fn pass_timeouts(&self, runnable: &[&Task]) {
         if self.died == 0 {
             self.counts.timeouts_without_death.fetch_add(1, Ordering::Relaxed);

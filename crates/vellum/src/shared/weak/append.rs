@@ -40,7 +40,7 @@ impl Log {
         let Ok(grant) = tail_word::reserve(words, slot, &Rivals::default(), limit, |_| len) else {
             panic!("the file has room for all")
         };
-        // No step lies between the exchange and this.
+        // No step is between the exchange and this.
         self.granted[slot].set(Some(grant.range));
         grant
     }
@@ -147,7 +147,7 @@ fn who_reserves_up_to_ready_end_finds_it_ready() {
     });
 }
 
-/// The first writer has lost to the second, and its attempt still stands in its slot.
+/// The first writer has lost to the second, and its attempt is still in its slot.
 fn begin_with_a_lost_attempt() -> Rc<Log> {
     let log = Log::begin(2);
     let words = &log.words;

@@ -72,7 +72,7 @@ impl World {
                 Step::Replace | Step::Lead => {}
                 Step::Wait(word, seen) => {
                     commit::sleep(word, seen, Duration::MAX);
-                    // Its time is over at once where somebody can die.
+                    // Its time is over at once where a process can die.
                     if weak_atomics::can_die() && !self.replace(number) {
                         return false;
                     }

@@ -14,7 +14,7 @@ struct World {
     /// News so far, as a published end is.
     news: AtomicU32,
     read: [Place; 2],
-    /// Stands for the watch of the control file, which the writer opens for a poller.
+    /// Takes the place of the watch of the control file, which the writer opens for a poller.
     watch: AtomicU32,
 }
 

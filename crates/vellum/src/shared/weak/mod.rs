@@ -6,8 +6,8 @@
 //! where a process could see old bytes on any machine, though the processor that runs it is
 //! stronger.
 //!
-//! Nobody's sleep ends by a timeout, so a wake-up that is missed is a deadlock, which `loom`
-//! reports. Where a process dies ([`for_each_death`]), timeouts end every sleep instead.
+//! No sleep ends by a timeout, so a wake-up that is missed is a deadlock, which `loom` reports.
+//! Where a process dies ([`for_each_death`]), timeouts end every sleep instead.
 //!
 //! Not checked: more than three processes and seven stores of a word, values out of thin air, an
 //! exchange that fails without cause, kernel calls. A full barrier of `loom` orders more than that
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-/// How many times the machine may take the processor from a process that could go on. `None` is
+/// How many times the machine may take the processor from a process that could continue. `None` is
 /// as often as it likes.
 type Preemptions = Option<usize>;
 
@@ -146,7 +146,7 @@ impl Liveness for Kernel {
     }
 }
 
-/// Nobody dies.
+/// No process dies.
 struct Everyone;
 
 impl Liveness for Everyone {

@@ -12,14 +12,14 @@ use crate::sys::process::Incarnation;
 fn who_sees_that_a_place_is_taken_sees_by_whom() {
     explore("participants: 1 attaches, 1 looks", None, || {
         let words = Rc::new(Words::default());
-        // Somebody has been there before, so the count tells nothing.
+        // Another one has been there before, so the count shows nothing.
         words.counts.participants_used.poke(1);
         let place = &words.participants[0];
         let of_it =
             [&place.generation, &place.pid, &place.start_ticks, &place.namespace, &place.claim];
         of_it.iter().for_each(|word| word.poke(0));
         let attach = start(&words, |words: &Words| {
-            // The kernel's lock has no part in this: nobody else wants the place.
+            // The kernel's lock has no part in this: no other process wants the place.
             let file: OwnedFd = tempfile::tempfile().expect("a file").into();
             participants::attach(words, &file, Claim::default()).expect("a lock").expect("a place");
         });
