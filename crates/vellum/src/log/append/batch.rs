@@ -148,7 +148,7 @@ fn append_frames(append: Append<'_>, count: u64, bytes: &mut [u8]) -> Result<Lsn
     Ok(Lsn::new(at.get() + HEADER_LEN as u64))
 }
 
-/// Completes the headers, now that it is known where the batch stands, and the envelopes, which are
+/// Completes the headers, now that the position of the batch is known, and the envelopes, which are
 /// all the same.
 fn write_headers(writer: Writer<'_>, bytes: &mut [u8], at: Lsn) {
     let envelope = writer.core.files.geometry.has_envelope.then(|| writer.envelope().to_bytes());

@@ -5,12 +5,12 @@
 //!
 //! **Dropping** counts in a shared word, and looks for space now and then (`shared::full`). The
 //! next append of any process that finds space writes a line with the number, in one reservation
-//! with its own record, so the line is not there without it and stands right before it. `told` ≤
+//! with its own record, so the line is not there without it and is right before it. `told` ≤
 //! `dropped`, and both only grow.
 //!
 //! **If the process dies here**: holding the lock, it may have published the line and not raised
-//! `told`. The next holder looks at `line_at` whether the line is in
-//! the log, and raises `told` if it is. So each dropped record is told of exactly once.
+//! `told`. The next holder looks at `line_at` whether the line is in the log, and raises `told` if
+//! it is. So each dropped record is reported exactly once.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::shared::tail_word;
 use crate::sys::clock;
 use crate::{Error, ErrorKind, Layout, Lsn, OnFull, OnStageFull, Result};
 
-/// How often to look for space that nobody tells of: each look asks the filesystem for a segment.
+/// How often to look for space that no event reports: each look asks the filesystem for a segment.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Whether space may come for this.
@@ -175,7 +175,7 @@ impl Append<'_> {
         is_stage_full && self.core.choices.on_stage_full == OnStageFull::Commit
     }
 
-    /// Writes the line that tells of dropped records, if one is due.
+    /// Writes the line that reports dropped records, if one is due.
     pub(crate) fn tell_of_drops(self) -> Result<()> {
         // Frames have no room for such a line.
         if !self.core.files.geometry.layout.has_frames() && self.core.words().full.has_untold() {
@@ -216,7 +216,7 @@ impl Append<'_> {
         Ok(Lsn::new(at.get() + line_len))
     }
 
-    /// Appends text of which the first part is the line after which `dropped` records are told of.
+    /// Appends text of which the first part is the line after which `dropped` records are reported.
     fn append_line(self, text: Text<'_>, dropped: u64) -> Result<Lsn> {
         let words = &self.core.words().full;
         let Text { parts, len, records } = text;
@@ -228,7 +228,7 @@ impl Append<'_> {
         at
     }
 
-    /// Whether `line` stands at `at`; what cannot be read is told once more.
+    /// Whether `line` is at `at`; records are reported once more where that cannot be read.
     fn has_line(self, at: Lsn, line: &str) -> bool {
         let core = self.core;
         let end = at.get().saturating_add(line.len() as u64);
@@ -266,7 +266,8 @@ mod tests {
     use crate::log::state::core::Core;
     use crate::{Options, Tuning};
 
-    /// A log in which one was killed who had to tell of three records and had `line` so far.
+    /// A log in which a process was killed that had to report three records and had written `line`
+    /// so far.
     fn left_by_the_dead(dir: &tempfile::TempDir, line: &str) -> Core {
         let options = Options::mapped_text().tuning(Tuning::new().segment_capacity_bytes(4096));
         let log = enter::open(&dir.path().join("log"), &options).unwrap();

@@ -23,7 +23,7 @@ use crate::{Lsn, Result};
 /// (`docs/benchmarks.md`).
 const MAPPED_LEN_MAX: u64 = 128 << 10;
 
-/// The same where no other thread appends, so that nobody queues for the file.
+/// The same where no other thread appends, so that no thread queues for the file.
 pub(crate) const MAPPED_ALONE_MAX: u64 = 48 << 10;
 
 /// A thread's way to the file for one reservation.

@@ -176,7 +176,7 @@ impl Appender<'_> {
         self.publish(slot);
     }
 
-    /// Makes a filled reservation visible and wakes who waits for it.
+    /// Makes a filled reservation visible and wakes its waiters.
     #[inline]
     pub(crate) fn publish(self, slot: &mut LocalSlot) {
         let core = self.writer.core;
@@ -188,7 +188,7 @@ impl Appender<'_> {
         self.end_use(slot);
     }
 
-    /// Does what `slot` has to do once its record is published: nobody waits for that.
+    /// Does the tasks of `slot` once its record is published: no process waits for them.
     #[inline]
     pub(crate) fn after_publish(self, slot: &mut LocalSlot) {
         if slot.after_publish.is_anything() {

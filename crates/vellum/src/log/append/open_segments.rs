@@ -99,7 +99,7 @@ impl Appender<'_> {
         Ok(segment)
     }
 
-    /// Lets go of the oldest segments beyond `budget`, and first of stages that are over.
+    /// Closes the oldest segments beyond `budget`, and first of stages that are over.
     fn keep_within(self, open: &mut OpenSegments, budget: usize) {
         let used_max = budget.saturating_sub(open.list.len()).min(USED_STAGES_MAX);
         let excess = open.used_stages.len().saturating_sub(used_max);
@@ -112,7 +112,7 @@ impl Appender<'_> {
         }
     }
 
-    /// Lets go of segments whose files were removed: as long as they are open, they take space.
+    /// Closes segments whose files were removed: as long as they are open, they take space.
     pub(crate) fn forget_gone(self) {
         self.forget_gone_of(&mut self.writer.attachment.open_segments());
     }

@@ -121,7 +121,7 @@ impl<'a> Reservation<'a> {
         Lsn::new(self.payload_at.get() - self.writer.core.files.geometry.envelope_len() as u64)
     }
 
-    /// Where the record will stand.
+    /// The position of the record.
     pub fn lsn(&self) -> Lsn {
         self.placement.at
     }

@@ -12,11 +12,11 @@
 //! fill a range while it lives, so a failure after reserving would block all others.
 //!
 //! **If the process dies here**: see `segment::prepare`; a reservation beyond `ready_end` whose
-//! owner died before taking it along is noticed by the next holder of the lock, which goes on from
-//! the tail.
+//! owner died before taking it along is noticed by the next holder of the lock, which continues
+//! from the tail.
 //!
-//! **Text** logs go on in a new file where their policy says so (`text::rotate`), and are allocated
-//! no further than records need, because a file gets its name then (`text::file_names`).
+//! **Text** logs continue in a new file where their policy says so (`text::rotate`), and are
+//! allocated no further than records need, because a file gets its name then (`text::file_names`).
 //!
 //! **Staged** logs keep segments ready in steps: the file of the next one is made bit by bit while
 //! records fill the one before, and gets its name and its stage a window before the first record.
@@ -34,7 +34,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Segments that trimmed ones are turned into ahead of the one being written.
 const SEGMENTS_AHEAD: u64 = 4;
 
-/// Zeros of a segment that are written in one go while nobody needs it yet.
+/// Zeros of a segment that are written in one go while no append needs it yet.
 const PIECE_BYTES: u64 = 2 << 20;
 
 /// A reservation, and where in it the caller's bytes go.
@@ -73,7 +73,7 @@ impl Append<'_> {
         }
         let mut begun = 0;
         loop {
-            // Piece by piece, so that writers who need the lock do not wait for all of it.
+            // Piece by piece, so that writers that need the lock do not wait for all of it.
             let prepare = writer.lock_prepare()?;
             self.core.check_words()?;
             let wanted = segments.saturating_mul(self.core.files.capacity());
@@ -194,7 +194,7 @@ impl Appender<'_> {
             if let Ok(grant) = self.reserve_opened(slot, ready_end, Lsn::MAX, &len_at) {
                 return Ok(Reserved::Granted(grant));
             }
-            // Unless other appends went on meanwhile, and the segment has gone.
+            // Unless other appends moved the tail meanwhile, and the segment has gone.
             if core.files.segment_of(start) == core.files.segment_of(tail_word::tail(words)) {
                 opened?;
             }

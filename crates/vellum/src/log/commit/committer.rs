@@ -1,7 +1,8 @@
-//! A thread that commits for those who must not wait: asynchronous programs, and loops over `poll`.
+//! A thread that commits for callers that must not wait: asynchronous programs, and loops over
+//! `poll`.
 //!
-//! The only way to learn of a commit by another process is to sleep until it happens, so somebody
-//! has to sleep. This thread exists only where it was asked for.
+//! The only way to learn of a commit by another process is to sleep until it happens, so a thread
+//! has to sleep. This thread exists only where the program wants it.
 
 use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -61,7 +62,7 @@ pub struct Completion {
 struct Request {
     end: Lsn,
     waiter: Mutex<Waiter>,
-    /// Made for those who ask for it.
+    /// Made when a caller wants it.
     event: OnceLock<OwnedFd>,
     /// Why this process could not commit.
     failure: OnceLock<Error>,
@@ -166,8 +167,8 @@ impl Committer {
     /// # Errors
     ///
     /// That of a commit of this committer that failed since the last call, as for
-    /// [`Log::commit`](crate::Log::commit). The log may go on after it: call it again, and submit
-    /// again the records that are not durable.
+    /// [`Log::commit`](crate::Log::commit). The log may continue after it: call it again, and
+    /// submit again the records that are not durable.
     ///
     /// # Cost
     ///

@@ -44,7 +44,7 @@ use crate::{Error, Fill, Lsn, Preallocate, Result};
 /// Segments of a group that are open before it has begun.
 const SEGMENTS_IN_HAND: usize = 8;
 
-/// The files that a commit group lies in.
+/// The files of a commit group.
 #[derive(Clone, Copy)]
 pub(crate) struct GroupFiles<'a> {
     pub(crate) core: &'a Core,
@@ -90,8 +90,8 @@ enum Fault {
 }
 
 impl GroupFiles<'_> {
-    /// Where a group up to `end` goes on behind the segment at `first`: many files may be missing,
-    /// of a framed log those that were trimmed.
+    /// Where a group up to `end` continues behind the segment at `first`: many files may be
+    /// missing, of a framed log those that were trimmed.
     fn next_of_group(self, first: Lsn, is_there: bool, end: Lsn) -> Result<Lsn> {
         if is_there {
             return Ok(self.core.files.segment_end(first));
@@ -209,8 +209,8 @@ impl Leader<'_> {
             Err(_) if core.commits.stage.is_none() && GroupFiles::of(core).is_trimmed(first) => {
                 return Ok(None);
             }
-            // Nor does it keep the others from being durable that somebody removed a closed file of
-            // text.
+            // A closed file of text that a user has removed does not keep the others from being
+            // durable.
             Err(error)
                 if GroupFiles::of(core).is_closed_text(first)
                     && core.files.is_told_missing(&error) =>
@@ -234,8 +234,8 @@ impl Leader<'_> {
         Ok(Some(segment))
     }
 
-    /// Brings a group that has begun to the device and says so; hands it back or poisons the log
-    /// where it cannot. Nobody begins another as long as `lock` is held.
+    /// Brings a group that has begun to the device and marks it written; hands it back or poisons
+    /// the log where it cannot. No process begins another as long as `lock` is held.
     pub(crate) fn write_group(
         self,
         group: CommitGroup,
@@ -264,7 +264,7 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Brings a group to the device that somebody else has begun and left.
+    /// Brings a group to the device that another process has begun and left.
     pub(crate) fn write_left_group(
         self,
         group: CommitGroup,
@@ -352,7 +352,7 @@ impl Leader<'_> {
         segment.sync_target(core.ready.filesystem, by).map_err(|errno| unsynced(errno, segment))
     }
 
-    /// Syncs the files that a group lies in.
+    /// Syncs the files of a group.
     fn sync_segments(self, group: CommitGroup, means: &Means) -> Result<(), Fault> {
         let core = self.writer.core;
         let mut first = core.files.segment_of(group.start);
@@ -400,7 +400,7 @@ impl LogItself {
     }
 }
 
-/// Whether an error tells of the process that made the call, and not of the device.
+/// Whether an error is that of the calling process, and not of the device.
 fn is_own(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,8 +1,8 @@
 //! Waiting until others have made something durable.
 //!
-//! Those who commit sleep on the words of their groups, and one of them is woken to lead the next.
-//! A process that only waits must not take that wake-up away, so it sleeps on an event count of its
-//! own. It is rung after `durable` was raised, and after the log was poisoned.
+//! Commits sleep on the words of their groups, and one of them is woken to lead the next. A process
+//! that only waits must not take that wake-up away, so it sleeps on an event count of its own. It
+//! is rung after `durable` was raised, and after the log was poisoned.
 //!
 //! **If the process dies here**: between raising `durable` and ringing, a sleeper sees it after its
 //! next look by itself. A sleeper holds nothing.
@@ -65,7 +65,7 @@ pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
     event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
 }
 
-/// Says that somebody is about to poll until more is durable; returns whether it will be woken.
+/// Announces a poller that waits until more is durable; returns whether it will be woken.
 pub(crate) fn prepare_poll(core: &Core) -> bool {
     event_count::arm(&core.words().commits.ends.durable_count, event_count::POLLER);
     true

@@ -22,14 +22,14 @@ use crate::shared::lock::Until;
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Lsn, Result, sys};
 
-/// How long those sleep at most who have found another one looking.
+/// How long a waiter sleeps at most that has found another one looking.
 const NAP_MAX: Duration = Duration::from_millis(80);
 
 /// A group of so many bytes is followed by a commit record at once.
 const LONG_GROUP_BYTES: u64 = 16 << 20;
 
 /// How often to wait for as long as `LOOK_FOR_THE_DEAD` until a group is written without a commit
-/// record at its end, because somebody does not go on.
+/// record at its end, because a writer does not continue.
 const RECORD_WAITS: u32 = 3;
 
 /// For what a commit still waits before it writes a group.
@@ -179,7 +179,7 @@ impl<'a> Leader<'a> {
         let core = self.writer.core;
         let (until, busy) = (wait_left.until, self.writer.busy());
         let lock = self.writer.lock_commits(until, &busy)?;
-        // Somebody else may have been faster, which is as good.
+        // Another process may have been faster, which is as good.
         let lanes = self.writer.attachment.returning.allowed_lanes(core.commits.lanes());
         let Some(start) = lock.next_start(core.commits.block, lanes) else {
             return Ok(());
@@ -235,7 +235,7 @@ impl<'a> Leader<'a> {
         self.write_group(group, &means, kept, until)
     }
 
-    /// Where the next group is to end: behind a commit record, which stands at the tail, or was put
+    /// Where the next group is to end: behind a commit record, which is at the tail, or was put
     /// there before and waits for writers in front of it.
     fn end_of_group(
         self,
@@ -309,8 +309,8 @@ impl<'a> Leader<'a> {
         }
     }
 
-    /// Has one of all who wait look for the dead; returns how long to sleep now. The others sleep
-    /// longer: where the device is slow nobody is dead.
+    /// Has one of all waiters look for the dead; returns how long to sleep now. The others sleep
+    /// longer: where the device is slow no process is dead.
     fn look_for_the_dead(self, nap: Duration, until: Until) -> Result<Duration> {
         let every = LOOK_FOR_THE_DEAD.as_micros() as u64;
         if !commit::claim_look(&self.writer.core.words().commits, sys::clock::micros(), every) {

@@ -19,7 +19,7 @@ impl Commit<'_> {
             return Ok(None);
         }
         let seen = tail_word::tail(words).get();
-        // The append that needs the space is told of a full disk.
+        // The append that needs the space gets the error of a full disk.
         let _ = make_windows(writer);
         if FrameWriter::of(writer).make_next_segment().is_ok_and(|is_new| is_new) {
             retention::tidy(writer);
@@ -46,8 +46,8 @@ impl Commit<'_> {
         self.commit_half_stage().map(drop)
     }
 
-    /// Commits, if half a segment of a staged log is in no group: the other half is for those who
-    /// append meanwhile.
+    /// Commits, if half a segment of a staged log is in no group: the other half is for concurrent
+    /// appends.
     ///
     /// Commits what is published: the thread that helps waits for no append.
     pub(crate) fn commit_half_stage(self) -> Result<Option<Lsn>> {

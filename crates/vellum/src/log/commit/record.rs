@@ -103,7 +103,7 @@ impl<'a> Leader<'a> {
         filler.bytes(at, &[&record, pad])
     }
 
-    /// Makes space ready up to `end`, where a commit record is to stand.
+    /// Makes space ready up to `end`, where a commit record is to be.
     pub(crate) fn extend_for_record(self, end: Lsn, until: Until) -> Result<()> {
         let prepare = self.writer.lock_prepare_until(until)?;
         self.writer.core.check_words()?;

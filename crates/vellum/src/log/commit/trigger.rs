@@ -1,7 +1,7 @@
 //! When a checkpoint is due, and the event for it.
 //!
-//! No thread waits for it: the commit that finds the limit reached says so. That costs a commit one
-//! load where nobody asked to be told, and nothing is shared with other processes.
+//! No thread waits for it: the commit that finds the limit reached sets it. That costs a commit one
+//! load where no event was made, and nothing is shared with other processes.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
@@ -62,7 +62,7 @@ impl Trigger {
         self.event.get().ok_or(io::Errno::NOMEM)
     }
 
-    /// Sets the event where a checkpoint is due and somebody asked for an event.
+    /// Sets the event where a checkpoint is due and an event was made.
     pub(crate) fn notify_if_due(&self, words: &Words) {
         if let Some(event) = self.event.get()
             && self.is_due(words)

@@ -13,7 +13,7 @@ use crate::shared::lock::Until;
 use crate::shared::{event_count, primitive, tail_word};
 use crate::{Lsn, Result};
 
-/// How long to sleep before asking whether those who write are alive: nobody rings for the dead.
+/// How long to sleep before checking whether the writers are alive: a death wakes no waiter.
 pub(crate) const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// How often to look for the writers in front of a commit record before sleeping: most are done
 /// within microseconds.
@@ -51,7 +51,7 @@ impl Leader<'_> {
         is_due
     }
 
-    /// Waits until everything before `wanted` is published: somebody is in the middle of an
+    /// Waits until everything before `wanted` is published: a process is in the middle of an
     /// append, or died there.
     pub(crate) fn wait_for_writers(self, end: Lsn, wanted: Lsn, until: Until) -> Result<()> {
         let words = self.writer.core.words();
@@ -79,8 +79,7 @@ impl Leader<'_> {
 
     /// Waits until the commit record that ends at `record_end` is published, for a while.
     ///
-    /// The event count stays unarmed: those who append without a pause would ring it for every
-    /// record.
+    /// The event count stays unarmed: appends without a pause would ring it for every record.
     pub(crate) fn wait_for_record(self, end: Lsn, record_end: Lsn, until: Until) -> Result<()> {
         let core = self.writer.core;
         let words = core.words();
