@@ -59,14 +59,14 @@ pub(crate) use state::named::{directory as directory_named, link as link_to};
 
 /// An open log.
 ///
-/// Any number of threads may use one `Log`, any number of processes may have the same log open,
-/// and after `fork` the child may go on using its copy: it becomes a participant of its own at its
-/// first append. No thread runs behind it.
+/// Any number of threads may use one `Log`, any number of processes may have the same log open, and
+/// after `fork` the child may keep using its copy: it becomes a participant of its own at its first
+/// append. No thread runs behind it.
 ///
 /// A clone is the same open log, and costs one atomic operation. A [`Reader`] or a [`Committer`] of
 /// a log holds it open as a clone does. When the last of them is dropped, the process leaves the
 /// log, and the last process to leave closes it; others notice nothing. [`close`](Log::close) does
-/// the same and tells of errors.
+/// the same and returns errors.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ impl Log {
     /// [`Options::timeout`](crate::Options::timeout); [`Removed`](crate::ErrorKind::Removed)
     /// within a second after the log's directory was removed or moved;
     /// [`ReadOnly`](crate::ErrorKind::ReadOnly); [`Io`](crate::ErrorKind::Io) where the operating
-    /// system refuses to write. After an error the record is not in the log, and the log goes on.
+    /// system refuses to write. After an error the record is not in the log, and the log continues.
     ///
     /// # Durability
     ///

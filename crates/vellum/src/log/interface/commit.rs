@@ -35,7 +35,7 @@ impl Log {
     ///
     /// # Cost
     ///
-    /// About one write of the device, shared with everybody who commits at the same time: in a
+    /// About one write of the device, shared with all commits at the same time: in a
     /// [staged](crate::Fill::Staged) log a direct, synchronous write of whole blocks, in others an
     /// `fdatasync`. The caller sleeps meanwhile. It waits for each append in front of the record
     /// that is in progress, in any process.
@@ -99,8 +99,8 @@ impl Log {
         durable::wait_durable(&self.core, lsn, timeout)
     }
 
-    /// A thread that commits for those who must not wait: futures to await, or file descriptors to
-    /// poll.
+    /// A thread that commits for callers that must not wait: futures to await, or file descriptors
+    /// to poll.
     ///
     /// For appends of this process to a [staged](crate::Fill::Staged) log it also makes the next
     /// segment, and commits when half a segment is not durable. So no append waits for the device

@@ -11,7 +11,7 @@ use crate::log::{Cursor, CursorStat, Log, SegmentKeeper, TrimReport};
 use crate::{Lsn, Result};
 
 impl Log {
-    /// Drops what lies before `before`: whole segments are removed, or kept for new records
+    /// Drops everything before `before`: whole segments are removed, or kept for new records
     /// ([`spare_segments_max`](crate::Tuning::spare_segments_max)); the rest is no longer shown.
     ///
     /// Drops less where a [cursor](Cursor::hold) holds records back:
@@ -32,7 +32,7 @@ impl Log {
     ///
     /// A sync of the device, and one more where a staged log or a cursor has something to write;
     /// each file that goes is renamed or removed. That takes milliseconds, so it is not for an
-    /// event loop. Appends and commits go on meanwhile.
+    /// event loop. Appends and commits continue meanwhile.
     pub fn trim(&self, before: Lsn) -> Result<TrimReport> {
         trim::trim(&self.core, before)
     }
@@ -122,10 +122,10 @@ impl Log {
         cursors::stat::stat(&self.core)
     }
 
-    /// Has a text log go on in a new file at the next append, whatever its policy says.
+    /// Has a text log continue in a new file at the next append, whatever its policy says.
     ///
-    /// Until somebody appends nothing happens, and the file that is written stays the newest. What
-    /// other threads append at this moment may still go there. An empty file is not left.
+    /// Until the next append nothing happens, and the file that is written stays the newest.
+    /// Appends of other threads at this moment may still go there. An empty file is not left.
     ///
     /// # Errors
     ///
@@ -152,8 +152,8 @@ impl Log {
         spare_segments::prepare_all(&self.core, segments)
     }
 
-    /// Gives back the segments that stand ready beyond what is written, and returns how many those
-    /// were. The next append makes what it needs.
+    /// Gives back the segments that are ready beyond the written ones, and returns how many those
+    /// were. The next append makes the segment that it needs.
     ///
     /// # Errors
     ///

@@ -50,8 +50,8 @@ impl Ship<'_> {
     ///
     /// # Cost
     ///
-    /// As for [`Log::commit`], and a round trip to the store, shared with everybody who waits at
-    /// the same time.
+    /// As for [`Log::commit`], and a round trip to the store, shared with all waiters at the same
+    /// time.
     pub fn commit(self, lsn: Lsn) -> Result<()> {
         ship::wait::commit(self.core, lsn)
     }

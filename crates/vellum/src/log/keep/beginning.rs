@@ -15,14 +15,14 @@ use crate::segment::listing::{Listing, SegmentFile, remove_all};
 use crate::shared::tail_word;
 use crate::{Lsn, Result, sys};
 
-/// Drops what lies before `begin`, where a record starts; returns how many files went.
+/// Drops everything before `begin`, where a record starts; returns how many files went.
 pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> Result<u64> {
     let (core, words) = (writer.core, writer.core.words());
     let noted = remember(core, begin)?;
     words.raise_begin(begin);
     core.check_region()?;
     drop(held);
-    // Without the lock, which writers need: nobody uses what lies before the beginning.
+    // Without the lock, which writers need: no process uses the files before the beginning.
     if let Some(segment) = noted
         && words.commits.named_end() != 0
     {
@@ -43,7 +43,7 @@ pub(crate) fn drop_before(writer: Writer<'_>, held: Prepare<'_>, begin: Lsn) -> 
 fn remove_files(writer: Writer<'_>, begin: Lsn) -> Result<u64> {
     let core = writer.core;
     let files = Listing::read(&core.files.dir)?.files;
-    // The newest file stays, whatever it holds: its name tells where the log goes on.
+    // The newest file always stays: its name shows where the log continues.
     let is_gone = |pair: &&[SegmentFile]| {
         core.files.segment_end(pair[0].first) <= begin && pair[1].first <= begin
     };

@@ -1,8 +1,8 @@
 //! Dropping the oldest part of a log.
 //!
-//! **If the process dies here**: `begin` is raised first and remembered in the header of the
-//! segment it lies in, so that the removal of the files before it can be taken up by the next trim,
-//! and a log without its control file still begins where a record does.
+//! **If the process dies here**: `begin` is raised first and remembered in the header of its
+//! segment, so that the next trim can continue the removal of the files before it, and a log
+//! without its control file still begins where a record does.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct TrimReport {
     pub held_at: Option<Lsn>,
 }
 
-/// Drops what lies before `before`.
+/// Drops everything before `before`.
 pub(crate) fn trim(core: &Arc<Core>, before: Lsn) -> Result<TrimReport> {
     let writer = core.writer()?;
     let words = core.words();

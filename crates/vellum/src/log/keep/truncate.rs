@@ -1,7 +1,7 @@
 //! Dropping the newest part of a log, as a Raft follower does whose leader disagrees.
 //!
-//! Positions that are dropped are given out again, in the next epoch, so nobody else may have the
-//! log open.
+//! Positions that are dropped are given out again, in the next epoch, so no other process may have
+//! the log open.
 //!
 //! A truncation that fails before it has removed anything takes its note back, and the log is as it
 //! was. One that fails later cannot: the log then refuses appends and commits until it is closed

@@ -7,9 +7,8 @@ use crate::segment::listing::SegmentFile;
 use crate::shared::tail_word;
 use crate::sys::clock;
 
-/// When the last record of each file was written, at the latest. What tells of the future, or
-/// of a time before the clock was set, is not believed; and no file is younger than one behind
-/// it.
+/// When the last record of each file was written, at the latest. A time in the future, or before
+/// the clock was set, is not believed; and no file is younger than one behind it.
 pub(crate) fn ends_of(core: &Core, files: &[SegmentFile], now: u64) -> Vec<u64> {
     let is_right = |time: &u64| clock::may_be_right(*time, now);
     // A framed segment is made, and perhaps was used, long before its last record.

@@ -1,4 +1,4 @@
-//! How far ahead a thread of the program makes a log ready for those who append.
+//! How far ahead a thread of the program makes a log ready for appends.
 
 use crate::Lsn;
 use crate::log::layout::text::TextLog;

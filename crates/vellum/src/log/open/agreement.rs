@@ -34,14 +34,14 @@ const SECTOR_LEN: u64 = 512;
 /// Bytes of text looked at at a time.
 const STEP: usize = 256 << 10;
 
-/// Whether something stands at the tail or behind.
+/// Whether anything is at the tail or behind.
 pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Result<bool> {
     let tail = tail_word::tail(core.words());
     let allocated_end = allocated_end(core);
     let still = Still::of(&core.files);
     let active = core.files.segment_of(tail);
-    // Records follow one another, so the first tells of all. The maker of a file behind those may
-    // have died when the file had its name: the next one is made in its place.
+    // Records follow one another, so the first shows all. The maker of a file behind those may have
+    // died when the file had its name: the next one is made in its place.
     let is_asked = |first: Lsn| {
         first >= active
             && (!core.files.geometry.layout.has_every_segment()
@@ -124,7 +124,7 @@ pub(crate) fn is_whole(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -
     }
 }
 
-/// Where the last segment begins, or the one that the record begins in which goes on there; not
+/// Where the last segment begins, or the one in which a record begins that continues there; not
 /// before `base`, and there in a log that is staged.
 fn start_of_newest(core: &Arc<Core>, base: Lsn, tail: Lsn) -> Result<Lsn> {
     let mut first = core.files.segment_of(Lsn::new(tail.get() - 1));
@@ -174,7 +174,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
     Ok(frames::end_of_row(&core.files, &mut window, from, tail, reserved)? == tail)
 }
 
-/// Whether no whole frame stands at `tail` or behind, and none in a range that was reserved.
+/// Whether no whole frame is at `tail` or behind, and none in a range that was reserved.
 fn is_clear(view: &Arc<impl View>, tail: Lsn, limit: Lsn, reserved: &[Range]) -> Result<bool> {
     if is_frame(view, tail, limit)? || frames::find_next(view, tail, limit)?.is_some() {
         return Ok(false);
@@ -199,8 +199,8 @@ fn has_segments(core: &Core, listing: &Listing, base: Lsn) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether whole frames stand in a range that was reserved and not published. What cannot be read
-/// is none.
+/// Whether whole frames are in a range that was reserved and not published. An unreadable one is
+/// none.
 fn is_filled(view: &Arc<impl View>, range: Range) -> Result<bool> {
     let mut window = Window::new(Arc::clone(view));
     match frames::end_of_row(view.files(), &mut window, range.start, range.end(), &[]) {

@@ -9,8 +9,8 @@ use crate::segment::listing::Listing;
 use crate::shared::{commit, tail_word};
 use crate::{Lsn, Result};
 
-/// Whether the file is gone that the next record would go to, or that it would have to leave.
-/// Nobody is attached.
+/// Whether the file is gone that the next record would go to, or that it would have to leave. No
+/// process is attached.
 pub(crate) fn lacks_newest(core: &Core, listing: &Listing) -> bool {
     let active = core.files.segment_of(tail_word::tail(core.words()));
     let is_made = core.words().allocated_end() > active.get();

@@ -38,7 +38,7 @@ use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
 use crate::{Create, Error, ErrorKind, Fill, Options, Result, knowledge, sys};
 
-/// What helps who asks for a framed log with options of text logs.
+/// The remedy for a framed log with options of text logs.
 const INSTEAD: &str = "create it with \0layout\0 text";
 
 /// A control file whose words hold.
@@ -121,7 +121,7 @@ pub(crate) fn has_parts(dir: &Dir) -> bool {
         || !list(dir).is_ok_and(|segments| segments.is_empty())
 }
 
-/// Refuses a directory with other things in it, which somebody named by mistake.
+/// Refuses a directory with other things in it, which a user named by mistake.
 pub(crate) fn check_is_ours(dir: &Dir, may_create: bool) -> Result<()> {
     let makes_a_log = [CONTROL_NAME, GEOMETRY_NAME];
     // Nearly always; and there may be thousands of names.

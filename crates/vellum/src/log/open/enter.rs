@@ -2,10 +2,10 @@
 //!
 //! All of it happens under an exclusive lock on the gate byte of the `lock` file, which the kernel
 //! releases when its holder dies; so two creators make one log, and a creator killed half-way is
-//! followed by another who starts over. The control file gets its name when it is complete.
+//! followed by another that starts over. The control file gets its name when it is complete.
 //!
 //! Readers without write permission cannot open the `lock` file, so they cannot hold the gate, nor
-//! a participant's byte, against anybody. They read the control file and the segments alone.
+//! a participant's byte, against any process. They read the control file and the segments alone.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     Ok(core)
 }
 
-/// The directory of a log, and the gate, in which nobody else is.
+/// The directory of a log, and the gate, which this process holds alone.
 struct Entered {
     dir: Dir,
     filesystem: Filesystem,
@@ -221,7 +221,7 @@ fn first_tasks(core: &Core, policy: &PolicyUpdate) -> Result<()> {
     poison::check(core)?;
     text::TextLog::of(core).remove_unfinished_compression();
     retention::tidy(core.writer()?);
-    // Perhaps somebody has made space, and that is why this process was started.
+    // Perhaps a user has made space, and started this process for that reason.
     core.words().full.open_way();
     Appender::of(core.writer()?).prepare_first();
     Ok(())
@@ -249,7 +249,7 @@ fn open_existing(dir: &Dir, options: &Options, control: OwnedFd, is_first: bool)
     let core = Arc::new(core_with(dir, &geometry, region));
     let listing = Arc::new(Listing::read(dir)?);
     let loss = match loss {
-        // Nobody is here, so who truncated has died.
+        // No other process is here, so the truncating one has died.
         None if identity.is_being_cut => Some(RecoveryReason::Truncation),
         None => loss_of_words(&core, &listing, &control)?,
         loss => loss,

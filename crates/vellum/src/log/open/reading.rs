@@ -84,8 +84,8 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     Ok(core)
 }
 
-/// The log of a reader whose words are not those of its control file, or no longer: once somebody
-/// has opened it for writing, that file tells more.
+/// The log of a reader whose words are not those of its control file, or no longer: once a process
+/// has opened it for writing, that file has newer words.
 fn with_words(before: &Core) -> Option<Core> {
     let dir = &before.files.dir;
     let control_path = dir.join(CONTROL_NAME);
@@ -119,8 +119,8 @@ pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
 }
 
 /// Whether the control file is not the one that is mapped, although it has the number of that. The
-/// first who opens a file of an overlay for writing gets a copy, and others keep what they have
-/// mapped.
+/// first process that opens a file of an overlay for writing gets a copy, and others keep what they
+/// have mapped.
 fn has_another_file(core: &Core) -> bool {
     let control = core.files.dir.open_file(&core.files.dir.join(CONTROL_NAME), OFlags::RDONLY);
     let Ok(Ok(named)) = control.map(|control| tail_word_in(&core.files.dir, &control)) else {
@@ -138,7 +138,7 @@ fn tail_word_in(dir: &Dir, control: &OwnedFd) -> Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// Whether words may be read that nobody can be asked about.
+/// Whether words may be read without a living participant to confirm them.
 fn may_be_read(dir: &Dir, control: &OwnedFd, geometry: &Geometry) -> Result<bool> {
     let path = dir.join(CONTROL_NAME);
     let region = Region::map(control, false).or_unmapped("map", &path)?;

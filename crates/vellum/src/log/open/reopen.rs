@@ -1,9 +1,10 @@
 //! Opening a log again that was removed or moved.
 //!
 //! This joins what is at the path, or makes a log like the old one. A directory that is still at
-//! the path but has lost `lock`, as in the middle of `rm -rf`, is renamed first: so those who have
-//! not noticed yet write to files that the new log does not have. The process that renames it holds
-//! a lock on that very directory, so nobody renames what another process has made in its place.
+//! the path but has lost `lock`, as in the middle of `rm -rf`, is renamed first: so processes that
+//! have not noticed yet write to files that the new log does not have. The process that renames it
+//! holds a lock on that very directory, so no process renames a log that another has made in its
+//! place.
 //!
 //! **If the process dies here**: renamed files stay so, and the next one finds no log at the path
 //! and makes it.
@@ -96,7 +97,7 @@ fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<Core> {
     }
     let path = core.files.dir.absolute_path();
     match enter::open_in(path, &joining(core)) {
-        // No log is made in a directory that somebody may be emptying, unless it stays as it is.
+        // No log is made in a directory that a process may be emptying, unless it stays as it is.
         Err(error)
             if makes
                 && error.kind() == ErrorKind::NotFound
@@ -108,7 +109,7 @@ fn open_once(core: &Core, makes: bool, is_last: bool) -> Result<Core> {
     }
 }
 
-/// Whether it may go better when it is tried again: somebody else removes or makes the log.
+/// Whether another try may succeed: another process removes or makes the log.
 fn is_passing(error: &Error) -> bool {
     use ErrorKind::{AlreadyExists, Busy, Corrupt, NotFound, Removed};
     matches!(error.kind(), AlreadyExists | Busy | Corrupt | NotFound | Removed)

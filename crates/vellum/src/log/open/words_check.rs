@@ -1,11 +1,11 @@
-//! Whether the shared words hold, before the first process that opens a log goes on from them.
+//! Whether the shared words hold, before the first process that opens a log continues from them.
 //!
-//! A process that joins others believes them: those hold locks of the kernel that runs now. With
-//! nobody there, the words are a hint that has to be proven. They must be of this boot, because
-//! only its page cache held what they tell of, and of this control file: a copy tells of other
-//! segments. And they must agree with the files (`log::open::agreement`), because a filesystem can
-//! be mounted again, or an image put back, in the same boot: then each page is as old as when it
-//! was last written back.
+//! A process that joins others believes them: those hold locks of the kernel that runs now. Without
+//! a participant, the words are a hint that has to be proven. They must be of this boot, because
+//! only its page cache held the records that they count, and of this control file: a copy is about
+//! other segments. And they must agree with the files (`log::open::agreement`), because a
+//! filesystem can be mounted again, or an image put back, in the same boot: then each page is as
+//! old as when it was last written back.
 //!
 //! Of a log that was closed in order only the last page is read, whose checksum was noted then.
 //!
@@ -14,7 +14,7 @@
 //! still count for the ranges of the dead, if they agree with the files in everything.
 //!
 //! **If the process dies here**: nothing was changed. That the log is closed is noted last, and
-//! taken back before anybody attaches.
+//! taken back before a process attaches.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn is_same_file(control: &OwnedFd, region: &Region) -> io::Result<bool> {
     }))
 }
 
-/// Whether the words agree with the files, which `listing` has. Nobody is attached.
+/// Whether the words agree with the files, which `listing` has. No process is attached.
 pub(crate) fn agree(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -> Result<bool> {
     let durable = commit::durable(&core.words().commits);
     if core.check_words().is_err() || durable > tail_word::tail(core.words()) {

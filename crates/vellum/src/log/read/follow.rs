@@ -14,7 +14,7 @@ use crate::shared::participants::Standing;
 use crate::shared::{event_count, tail_word};
 use crate::{Lsn, Result};
 
-/// How often to ask whether the writer in the way still lives: nobody rings for the dead.
+/// How often to check whether the writer in the way still lives: a death wakes no waiter.
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
 /// How long to sleep when nothing is in flight, in case a writer died between publishing and
 /// ringing.
@@ -81,9 +81,9 @@ impl Reader {
         }
     }
 
-    /// What keeps this reader from records that may stand behind, and may stay as it is: a
-    /// reservation of a process that is stopped, or of one of which this process cannot tell
-    /// whether it lives. `None` for a [durable](Reader::durable) reader, which waits for commits.
+    /// The obstacle before later records, which may stay: a reservation of a process that is
+    /// stopped, or of one of which this process cannot tell whether it lives. `None` for a
+    /// [durable](Reader::durable) reader, which waits for commits.
     pub fn obstacle(&self) -> Option<Hold> {
         if self.is_durable {
             return None;

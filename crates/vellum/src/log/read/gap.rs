@@ -36,7 +36,7 @@ pub struct Gap {
     pub reason: String,
     /// Where it begins.
     pub from: Lsn,
-    /// Where the log goes on.
+    /// Where the log continues.
     pub to: Lsn,
     /// How many bytes are missing, at most.
     pub bytes_max: u64,
@@ -106,7 +106,7 @@ pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
     Ok(gaps)
 }
 
-/// Where the log goes on behind the missing file of `first`: at the next that is there.
+/// Where the log continues behind the missing file of `first`: at the next that is there.
 fn behind_missing(listing: &Listing, first: Lsn, end: Lsn) -> Lsn {
     let next = listing.files.iter().map(|file| file.first).find(|next| *next > first);
     next.map_or(end, |next| next.min(end))
@@ -160,8 +160,8 @@ fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Ga
     Gap { path, reason, from, to, bytes_max, after, before }
 }
 
-/// How much can be missing: no file of a text log is longer than its limit, and positions go on at
-/// the next segment.
+/// How much can be missing: no file of a text log is longer than its limit, and positions continue
+/// at the next segment.
 fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
     let len = to.get().saturating_sub(from.get());
     match policy::of(core).rotate_bytes.filter(|_| core.files.geometry.layout.rotates()) {

@@ -14,8 +14,8 @@ use crate::{Lsn, Result};
 /// the descriptor. It is always the same one, and it may be readable although there is nothing new:
 /// at least 10 times a second, and whenever a process opens the log.
 ///
-/// No thread stands behind it. A process that appends (for a [durable](Reader::durable) reader: one
-/// that commits) wakes it, with four system calls for each time that `next` returned `None`.
+/// It has no thread. A process that appends (for a [durable](Reader::durable) reader: one that
+/// commits) wakes it, with four system calls for each time that `next` returned `None`.
 ///
 /// In a forked child it returns [`Unsupported`](crate::ErrorKind::Unsupported) at the end of the
 /// log: make another there.

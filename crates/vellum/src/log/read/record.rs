@@ -9,9 +9,9 @@ use crate::{Lsn, WriterId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record<'a> {
-    /// Where it stands.
+    /// Its position.
     pub lsn: Lsn,
-    /// Where to go on reading after it.
+    /// The position of the next one.
     pub next_lsn: Lsn,
     /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
     pub payload: &'a [u8],

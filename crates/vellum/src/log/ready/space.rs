@@ -1,9 +1,9 @@
 //! Making space ready before it may be reserved: segments, blocks, zeros. All of it happens under
 //! the prepare lock.
 //!
-//! **Ready**: space below `ready_end` lies in segments that exist and, where the log fills by
+//! **Ready**: space below `ready_end` is in segments that exist and, where the log fills by
 //! mapping, holds written zeros, or is that of a long record. Space between there and
-//! `allocated_end` lies in segments that exist.
+//! `allocated_end` is in segments that exist.
 //!
 //! **If the process dies here**: see `segment::prepare`.
 
@@ -69,7 +69,7 @@ fn ready_limit(core: &Core, ready: u64, end: u64) -> u64 {
     window_end.min(segment_end)
 }
 
-/// Whether a file that grows and goes on at `start` will have no record behind `end`.
+/// Whether a file that grows and continues at `start` will have no record behind `end`.
 fn ends_file(core: &Core, start: Lsn, end: Lsn) -> bool {
     let limit = core.files.segment_of(start).get() + limits::limit_at(core, start);
     core.commits.stage.is_none() && end.get() >= limit
@@ -190,8 +190,8 @@ impl RoomMaker<'_> {
         Ok(next > allocated)
     }
 
-    /// Whether writing zeros to the next segment would cost more than it saves, and nobody has
-    /// asked for them.
+    /// Whether writing zeros to the next segment would cost more than it saves, and no call wants
+    /// them.
     fn skips_zeros(self) -> bool {
         let core = self.prepare.writer.core;
         let CommitStat { syncs, synced_bytes, .. } = core.words().commits.counts.counts();
@@ -322,8 +322,8 @@ impl RoomMaker<'_> {
         Ok(Extent { starts_by: Lsn::new(ready - HEADER_LEN as u64), limit, ready: 0 })
     }
 
-    /// Makes ready up to `end`, where a commit record is to stand: only a little behind a long
-    /// record, which may be followed by another.
+    /// Makes ready up to `end`, where a commit record is to be: only a little behind a long record,
+    /// which may be followed by another.
     pub(crate) fn make_ready_for_record(self, end: Lsn) -> Result<()> {
         let core = self.prepare.writer.core;
         let words = core.words();
@@ -340,7 +340,7 @@ impl RoomMaker<'_> {
         Ok(())
     }
 
-    /// Makes the page in which `ready` lies, from there on; returns its end.
+    /// Makes the page of `ready`, from there on; returns its end.
     fn make_page(self, stage: &Stage, ready: u64) -> Result<u64> {
         self.make_stage_at(stage, ready)?;
         // The header of a segment takes whole pages, so positions are as far into theirs as bytes.

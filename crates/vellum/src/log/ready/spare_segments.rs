@@ -1,7 +1,7 @@
 //! Segments that are asked for ahead of need, and given back.
 //!
 //! A segment that is given back may have been opened by a process that was about to write there,
-//! and its positions come again in another file. So nobody else may have the log open.
+//! and its positions come again in another file. So no other process may have the log open.
 //!
 //! **If the process dies here**: the end of the allocated space is lowered before a file is
 //! removed, the newest first. A file that is left beyond is replaced by the next preparer.
@@ -17,7 +17,7 @@ use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Result};
 
 /// Makes `segments` ready, as [`Append::prepare`] does, and gives back what it has made if it fails
-/// and nobody else has the log open.
+/// and no other process has the log open.
 pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
     check_space(core, segments)?;
     let mut made = 0;
@@ -61,8 +61,8 @@ pub(crate) fn release(core: &Core, most: u64) -> Result<u64> {
     Presence::of(writer).alone(|| release_alone(writer, most))?.ok_or_else(|| in_use(core))
 }
 
-/// The same, where nobody else has the log open; `None` where a thread of this process is in the
-/// middle of something.
+/// The same, where no other process has the log open; `None` where a thread of this process is in
+/// the middle of something.
 fn release_alone(writer: Writer<'_>, most: u64) -> Result<Option<u64>> {
     let core = writer.core;
     // In this order: a leader takes the lock first and a slot then.

@@ -19,8 +19,8 @@ use crate::{Error, ErrorKind, Fill, Lsn, Result};
 /// with the next records, for any block size.
 const BLOCK_LEN_MAX: u64 = 4096;
 
-/// Whether the words tell of a stage that is not there, or that cannot be believed because the
-/// kernel failed to keep it.
+/// Whether the words name a stage that is not there, or that cannot be believed because the kernel
+/// failed to keep it.
 pub(crate) fn is_lost(dir: &Dir, geometry: &Geometry, words: &Words) -> Result<bool> {
     let id = words.commits.stage.id();
     if geometry.fill != Fill::Staged || id == 0 {
@@ -53,8 +53,8 @@ fn is_whole(stage: &Stage, geometry: &Geometry, words: &Words, id: u64) -> Resul
     Ok(true)
 }
 
-/// Makes the stage ready for the calling process; `is_first` that nobody else has the log
-/// open. The gate is held; the files may have been listed in it already.
+/// Makes the stage ready for the calling process; `is_first` means that no other process has the
+/// log open. The gate is held; the files may have been listed in it already.
 pub(crate) fn join(core: &Core, is_first: bool, listed: Option<Arc<Listing>>) -> Result<()> {
     let Some(stage) = &core.commits.stage else { return Ok(()) };
     let words = &core.words().commits;
@@ -77,8 +77,8 @@ pub(crate) fn join_anew(core: &Core) -> Result<()> {
     join(core, true, None)
 }
 
-/// Starts with an empty stage at the tail. It has no file before there is something to store:
-/// a full disk keeps nobody from opening the log.
+/// Starts with an empty stage at the tail. It has no file before there is something to store: a
+/// full disk keeps no process from opening the log.
 fn begin(core: &Core, listed: Option<Arc<Listing>>) -> Result<()> {
     let Some(stage) = &core.commits.stage else { return Ok(()) };
     let words = core.words();
@@ -110,7 +110,7 @@ pub(crate) fn check_room(core: &Core, end: Lsn) -> Result<()> {
     Err(Error::new(ErrorKind::NoSpace, message).at_path(&core.files.dir))
 }
 
-/// Lets go of the stages of segments of which everything is durable.
+/// Drops the stages of segments of which everything is durable.
 pub(crate) fn retire(core: &Core) {
     let Some(stage) = &core.commits.stage else { return };
     let words = &core.words().commits;

@@ -20,7 +20,7 @@ use crate::shared::participants::{self, CachedLiveness, Owner};
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Result};
 
-/// Pads a reservation that nobody else can touch.
+/// Pads a reservation that no other process can touch.
 pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
     padding::write_to(&core.files, range, reason, |first| {
         core.open_segment_briefly(first).map(Arc::new)
@@ -36,7 +36,7 @@ pub(crate) fn repair(writer: Writer<'_>) -> Result<u64> {
     repair_until(writer, wait::deadline(core))
 }
 
-/// As [`repair`], waiting for another who repairs no longer than `until`.
+/// As [`repair`], waiting for another repairer no longer than `until`.
 pub(crate) fn repair_until(writer: Writer<'_>, until: Until) -> Result<u64> {
     let core = writer.core;
     let words = core.words();

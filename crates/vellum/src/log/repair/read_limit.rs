@@ -5,8 +5,8 @@
 //! shown, even if they are a whole record that was not published; but for a line that a repairer
 //! would leave (`pad::stands_whole`).
 //!
-//! A range is passed over only while its slot still says the same. Once somebody has padded it, the
-//! pad or the marker counts as anything else that is published.
+//! A range is skipped only while its slot still has the same. Once a process has padded it, the pad
+//! or the marker counts as anything else that is published.
 
 use crate::Lsn;
 use crate::log::repair::pad;
@@ -36,7 +36,7 @@ pub(crate) struct Hole {
 }
 
 impl Hole {
-    /// Whether nobody has padded it yet.
+    /// Whether it is not padded yet.
     ///
     /// Its owner is gone for good. So as long as the slot is that owner's, only a repairer changes
     /// it.
@@ -46,7 +46,7 @@ impl Hole {
         granted == Some(self.range) && participants::owner_of(words, self.slot) == Some(self.owner)
     }
 
-    /// Whether a repairer will leave what stands there.
+    /// Whether a repairer will leave the bytes there.
     fn stays(&self, core: &Core) -> bool {
         self.owner != Owner::GIVEN_UP && pad::stands_whole(core, self.range).unwrap_or(false)
     }
@@ -74,7 +74,7 @@ impl ReadLimit {
         ReadLimit { end, ..ReadLimit::default() }
     }
 
-    /// The hole in which `lsn` lies.
+    /// The hole that contains `lsn`.
     pub(crate) fn hole_at(&self, lsn: Lsn) -> Option<Hole> {
         self.holes.iter().copied().find(|hole| hole.range.holds(lsn))
     }
@@ -100,7 +100,7 @@ fn past_the_dead(core: &Core) -> ReadLimit {
         };
         let hole = owner.map(|owner| Hole { range, slot, owner });
         match hole.filter(|hole| standing == Standing::Gone && hole.range.end() <= seen.tail()) {
-            // After that verdict nobody but a repairer changes the slot.
+            // After that verdict only a repairer changes the slot.
             Some(hole) if hole.is_there(core) && !hole.stays(core) => holes.push(hole),
             Some(_) => {}
             None => {

@@ -258,7 +258,7 @@ impl Saver {
         Ok(())
     }
 
-    /// Copies what was taken, and leaves out what lies between that and `lsn`.
+    /// Copies the frames so far, and leaves out the range between them and `lsn`.
     fn leave_out(&mut self, lsn: Lsn) -> Result<()> {
         if lsn > self.run.1 {
             self.lost.push((self.run.1, lsn));

@@ -84,7 +84,7 @@ impl Saver {
     fn lines(&mut self, first: Lsn) -> Result<()> {
         let source = Arc::clone(&self.source);
         let runs = match text_runs(&*source, &mut self.listing, first) {
-            // A file that not everybody may read who may write to the log is not copied.
+            // A file is not copied if a user that may write to the log may not read it.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 self.note(first, &error.to_string());
                 return Ok(());

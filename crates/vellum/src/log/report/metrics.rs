@@ -29,7 +29,7 @@ pub struct Metrics {
     pub records: u64,
     /// Bytes of log that they take: payloads, headers and padding.
     pub record_bytes: u64,
-    /// Segments that were made: files that a text log went on in; files of a framed log.
+    /// Segments that were made: files that a text log rotated to; files of a framed log.
     pub segments_made: u64,
     /// Bytes that wait in the stage until they are committed, in a log that stages them.
     pub staged_bytes: u64,
@@ -39,7 +39,7 @@ pub struct Metrics {
     pub repaired_bytes: u64,
     /// Records that were [dropped](crate::OnFull::Drop).
     pub dropped: u64,
-    /// How often those who drop have looked for space in vain: at most 20 times a second for all
+    /// How often dropping appends have looked for space in vain: at most 20 times a second for all
     /// together, and once more for a record that is shorter than those before.
     pub full_tries: u64,
     /// The files that the policy has removed.
@@ -76,7 +76,7 @@ pub struct RemovedFiles {
     pub bytes: u64,
 }
 
-/// Reads shared words, and of `/proc` what those do who hold something. Changes nothing.
+/// Reads shared words, and the states of holders from `/proc`. Changes nothing.
 pub(crate) fn metrics(core: &Core) -> Metrics {
     let words = core.words();
     let (records, record_bytes) = tail_word::appended(words);

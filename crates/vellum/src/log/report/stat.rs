@@ -32,7 +32,7 @@ use crate::{Fill, Layout, LogId, Lsn, Preallocate, Result};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stat {
-    /// Which log this is. `None` where an earlier version made it and nobody has opened it for
+    /// Which log this is. `None` where an earlier version made it and no process has opened it for
     /// writing since.
     pub log_id: Option<LogId>,
     /// Grows whenever positions may be given out again that were visible: after a power cut, in a
@@ -51,7 +51,7 @@ pub struct Stat {
     pub layout: Layout,
     /// Whether each record has an [envelope](crate::Options::envelope).
     pub has_envelope: bool,
-    /// When a text log goes on in a new file, and which of its files a log keeps.
+    /// When a text log continues in a new file, and which of its files a log keeps.
     pub policy: Policy,
     /// Oldest position still kept.
     pub begin: Lsn,
@@ -81,10 +81,10 @@ pub struct Stat {
     pub advice: Option<PathBuf>,
     /// The filesystem the log is on.
     pub filesystem: String,
-    /// Whether this process can see to it that the name of the log's directory survives a power
-    /// cut: it cannot where it may not read the directory above. Records are as durable as ever;
-    /// but a directory that was made a moment ago may be missing after a power cut, with all that
-    /// is in it. So make it beforehand, or as somebody who may.
+    /// Whether this process can make the name of the log's directory survive a power cut: it cannot
+    /// where it may not read the directory above. Records are as durable as ever; but a directory
+    /// that was made a moment ago may be missing after a power cut, with all that is in it. So make
+    /// it beforehand, or as a user that may.
     pub can_sync_name: bool,
     /// Records that were appended since the control file was made.
     pub records: u64,
@@ -98,13 +98,14 @@ pub struct Stat {
     pub repaired_bytes: u64,
     /// Records that were [dropped](crate::OnFull::Drop) since the control file was made.
     pub dropped: u64,
-    /// How often those who drop have looked for space in vain, since then: at most 20 times a
+    /// How often dropping appends have looked for space in vain, since then: at most 20 times a
     /// second for all together, and once more for a record that is shorter than those before.
     pub full_tries: u64,
     /// The files that the policy has removed since the control file was made.
     pub removed: RemovedStat,
-    /// Files that the log has let go of, and that are still there: those that another user has made
-    /// in a sticky directory, for one. They go when somebody opens the log who may remove them.
+    /// Files that the log has dropped, and that are still there: those that another user has made
+    /// in a sticky directory, for example. They are removed when a user opens the log that may
+    /// remove them.
     pub left_over: RemovedFiles,
     /// Where records lie in memory until they are committed, in a log that stages them.
     pub stage: Option<PathBuf>,

@@ -178,7 +178,7 @@ fn count(report: &mut VerifyReport, kind: Kind, payload_len: u64, len: u64) {
     }
 }
 
-/// Notes the damage at `lsn` and finds where frames go on.
+/// Notes the damage at `lsn` and finds where frames continue.
 fn resume(core: &Arc<Core>, report: &mut VerifyReport, lsn: Lsn, reason: &str) -> Result<Lsn> {
     let first = core.files.segment_of(lsn);
     report.damage.push(damage(&**core, first, lsn, reason.into()));

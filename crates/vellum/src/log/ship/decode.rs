@@ -86,7 +86,7 @@ impl Decoder {
         Record { lsn, next_lsn: self.at, payload, envelope }
     }
 
-    /// Goes on, no further than there are bytes.
+    /// Continues to the end of the bytes.
     fn pass(&mut self, step: u64) {
         let step = step.min(self.left().len() as u64);
         self.done += step as usize;

@@ -121,7 +121,7 @@ impl Restorer {
         Ok(Restorer::new(dir, shape.clone(), options, rights, begin))
     }
 
-    /// Goes on with a restore that did not finish. [`position`](Restorer::position) is where.
+    /// Continues a restore that did not finish, at [`position`](Restorer::position).
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ use crate::Lsn;
 pub struct RestoreOptions {
     /// Permission bits of the files, less the umask. Default: 0666.
     pub mode: Option<u32>,
-    /// Whether the log goes on to remove old files by its rules. Default: no, because that would
-    /// remove what was just restored. Rules of rotation are kept.
+    /// Whether the log continues to remove old files by its rules. Default: no, because that would
+    /// remove files that were just restored. Rules of rotation are kept.
     pub keeps_retention: bool,
     /// Whether a text log is at the path of a file
     /// ([`Options::file_link`](crate::Options::file_link)). Default: no.

@@ -1,7 +1,7 @@
 //! Whether a log that is restored has room, before anything is written.
 //!
-//! What says how long a gap is, is a few bytes that somebody else has stored. In a framed log a gap
-//! takes a file for each segment, though hardly any blocks.
+//! The length of a gap comes from a few bytes that another program has stored. In a framed log a
+//! gap takes a file for each segment, though hardly any blocks.
 
 use std::path::Path;
 

@@ -112,7 +112,7 @@ impl Shipper {
         Ok(durable)
     }
 
-    /// Up to where somebody waits for the log to be shipped; zero where nobody has waited.
+    /// The furthest position that a waiter wants shipped; zero where there was none.
     pub fn wanted(&self) -> Lsn {
         self.words().wanted()
     }
@@ -177,8 +177,8 @@ impl Shipper {
         Ok(piece)
     }
 
-    /// Says that everything before `end` is shipped, or, after the log was cut, only that; wakes
-    /// those who wait for it.
+    /// Stores that everything before `end` is shipped, or, after the log was cut, only that; wakes
+    /// the waiters.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl Shipper {
         self.words().whole()
     }
 
-    /// Says that the records from `start` to `end` were removed before they were shipped. Those who
-    /// wait for one of them get [`Trimmed`](crate::ErrorKind::Trimmed).
+    /// Stores that the records from `start` to `end` were removed before they were shipped. Waiters
+    /// for one of them get [`Trimmed`](crate::ErrorKind::Trimmed).
     ///
     /// # Errors
     ///
@@ -224,8 +224,8 @@ impl Shipper {
         Ok(())
     }
 
-    /// Says how shipping goes, and why. With [`ShipStatus::Fenced`] those who wait are woken, and
-    /// get [`Fenced`](crate::ErrorKind::Fenced); this stays until another process ships.
+    /// Stores the state of shipping, and its reason. With [`ShipStatus::Fenced`] waiters are woken,
+    /// and get [`Fenced`](crate::ErrorKind::Fenced); this stays until another process ships.
     ///
     /// # Errors
     ///

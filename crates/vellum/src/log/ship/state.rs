@@ -1,4 +1,4 @@
-//! How shipping goes, for everybody who has the log open.
+//! The state of shipping, for all processes that have the log open.
 
 use std::time::{Duration, SystemTime};
 
@@ -91,7 +91,7 @@ pub struct ShipState {
 }
 
 impl ShipState {
-    /// Whether somebody ships the log, or has.
+    /// Whether a process ships the log, or has.
     pub fn is_shipped(&self) -> bool {
         self.status != ShipStatus::None || self.shipped != Lsn::ZERO || self.held_from.is_some()
     }

@@ -1,7 +1,7 @@
 //! One process's place in a log: its life, its slots, its open segments.
 //!
-//! **Who may call**: any thread of the process that attached. A forked child attaches for itself
-//! before its first append (`sys::fork`), with a life and slots of its own.
+//! **Callers**: any thread of the process that attached. A forked child attaches for itself before
+//! its first append (`sys::fork`), with a life and slots of its own.
 //!
 //! A child that has not attached yet counts as present: it holds on to its copy of the open file
 //! through which its parent was, whatever the parent closes.
@@ -66,7 +66,7 @@ pub(crate) struct Attachment {
     /// The holder that was waited for in vain (`text::write_lock`), or 0.
     pub(crate) given_up: AtomicU64,
     segments: Mutex<OpenSegments>,
-    /// Files that are kept open for those who read single records.
+    /// Files that are kept open for reads of single records.
     pub(crate) kept_files: KeptFiles,
     pub(crate) helpers: Helpers,
     pub(crate) reserved: Reserved,
@@ -167,7 +167,7 @@ impl LocalSlot {
         self.segment.iter().chain(&self.more).find(|segment| segment.first == first)
     }
 
-    /// Lets go of what only the last reservation needed.
+    /// Releases the resources that only the last reservation needed.
     #[inline]
     pub(crate) fn let_go(&mut self) {
         if !self.more.is_empty() {
@@ -295,7 +295,7 @@ impl Attachment {
         self.claimed_count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Lets go of every open segment; the caller has taken all slots.
+    /// Closes every open segment; the caller has taken all slots.
     pub(crate) fn forget_all_segments(&self, slots: &mut [Taken<'_, LocalSlot>]) {
         for slot in slots {
             slot.forget_segment();
@@ -349,7 +349,7 @@ impl Attachment {
     }
 }
 
-/// Whom a process lets append beside it that opens a log with these options.
+/// The processes that may append beside one that opens a log with these options.
 fn claim(options: &Options) -> Claim {
     match (options.is_companion, options.exclusive) {
         (true, _) => Claim::IsNotAsked,

@@ -31,7 +31,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// Steps back if the words are lost. To be called when the calling thread has let go of everything.
+/// Steps back if the words are lost. To be called when the calling thread holds nothing any more.
 #[inline]
 pub(crate) fn step_back_if_lost(core: &Core) {
     if core.region.is_lost() {

@@ -83,7 +83,7 @@ fn with_identity(geometry: &Geometry, identity: Option<&Identity>) -> Vec<u8> {
     bytes
 }
 
-/// Changes the geometry file in its place, durably: it lies within one sector.
+/// Changes the geometry file in its place, durably: it is within one sector.
 pub(crate) fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
     let (fd, path) = (open_geometry(dir)?, dir.join(GEOMETRY_NAME));
     store_geometry(&fd, geometry).or_os("write", &path)?;
@@ -140,7 +140,8 @@ fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
     dir.rename(&dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
 }
 
-/// Stores what a log goes on from into the words of a control file that nobody uses yet.
+/// Stores the state from which a log continues into the words of a control file that no process
+/// uses yet.
 fn store(control: &OwnedFd, positions: Positions, untold: u64) -> rustix::io::Result<()> {
     let region = Region::map(control, true)?;
     store_positions(positions, region.words());
@@ -191,7 +192,7 @@ pub(crate) fn any_geometry(dir: &Dir) -> Result<Geometry> {
     Ok(geometry)
 }
 
-/// Has a file that was found to be the log's show whom the others let in.
+/// Gives a file that was found to be the log's the permissions of the others.
 pub(crate) fn take_as_model(dir: &Dir, path: &Path) -> Result<()> {
     let file = dir.open_file(path, OFlags::RDONLY).or_os("open", path)?;
     dir.set_model(path, &file).or_os("look at", path)
@@ -256,7 +257,7 @@ pub(crate) fn this_boot() -> Result<[u8; 16]> {
 }
 
 impl Origin {
-    /// Notes which file the words are in; nobody uses it yet.
+    /// Notes which file the words are in; no process uses it yet.
     pub(crate) fn settle(&self, control: &OwnedFd) -> io::Result<()> {
         let status = rustix::fs::fstat(control)?;
         self.closed_at.store(0, Ordering::Relaxed);

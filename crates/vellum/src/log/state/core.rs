@@ -59,8 +59,8 @@ impl Core {
         self.region.words()
     }
 
-    /// Refuses to go on with words that storage has failed under: others do not see what this
-    /// process stores into them.
+    /// Refuses words that storage has failed under: others do not see the stores of this process
+    /// into them.
     ///
     /// A caller that changes files because of its stores checks in between.
     #[inline]
@@ -182,7 +182,7 @@ impl fmt::Debug for Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // No caller is left that could get the error.
         let _ = close(self);
     }
 }
@@ -212,7 +212,7 @@ fn read_only(core: &Core) -> Error {
     Error::new(ErrorKind::ReadOnly, "the log was opened for reading only").at_path(&core.files.dir)
 }
 
-/// A log with the words of a control file, and the stage that they tell of.
+/// A log with the words of a control file, and the stage that they name.
 pub(crate) fn core_with(dir: &Dir, geometry: &Geometry, region: Region) -> Core {
     let stage = geometry.is_staged().then(|| Stage::of(dir, Filesystem::Other(0)));
     Core {

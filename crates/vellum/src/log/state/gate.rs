@@ -28,7 +28,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Waits until nobody else is in the gate of the log in `dir`.
+    /// Waits until the gate of the log in `dir` is free.
     pub(crate) fn enter(dir: &Dir) -> Result<Gate> {
         let path = dir.join(LOCK_NAME);
         let file = Brief::open(dir, &path).or_os("open", &path)?;

@@ -53,21 +53,20 @@ impl Helpers {
         self.asked_until.load(Ordering::Relaxed) != NOBODY
     }
 
-    /// Up to where records end that have nobody to ask: that was done, or there is nobody.
+    /// Records that end up to here ask no helper: it was asked, or there is none.
     #[inline]
     pub(crate) fn asked_until(&self) -> Lsn {
         Lsn::new(self.asked_until.load(Ordering::Relaxed))
     }
 
-    /// Notes that records which end before `until` have what they need: nobody has to ask.
+    /// Notes that records which end before `until` have their space: none has to ask.
     pub(crate) fn put_off(&self, until: Lsn) {
         if self.are_there() {
             self.asked_until.fetch_max(until.get(), Ordering::Relaxed);
         }
     }
 
-    /// Asks for help for records that end before `until`; returns whether there is somebody who may
-    /// help.
+    /// Asks for help for records that end before `until`; returns whether there is a helper.
     pub(crate) fn ask(&self, until: Lsn) -> bool {
         let threads = self.threads();
         if threads.is_empty() {

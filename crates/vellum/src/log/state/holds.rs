@@ -40,7 +40,7 @@ pub struct Hold {
     /// The state of that process.
     pub state: ProcessState,
     /// For how long others have waited for this, since the first of them noticed, which takes about
-    /// 10 ms; `None` where nobody has had to, or cannot say.
+    /// 10 ms; `None` where none had to, or its time is unknown.
     pub waited: Option<Duration>,
 }
 
@@ -76,7 +76,7 @@ pub enum HoldKind {
     Append,
     /// The gate. Opening and closing the log wait for it.
     Gate,
-    /// The right to compress closed files. Nobody waits for it.
+    /// The right to compress closed files. No process waits for it.
     Compression,
     /// The right to change named cursors. A process that commits or sets one waits for it.
     Cursors,
@@ -90,8 +90,8 @@ pub enum ProcessState {
     Running,
     /// It waits for something, as far as its first thread goes.
     Sleeping,
-    /// It does not go on until somebody has it go on: stopped by a signal or a debugger, or its
-    /// control group is frozen, as by `docker pause`.
+    /// It does not continue until another process continues it: stopped by a signal or a debugger,
+    /// or its control group is frozen, as by `docker pause`.
     Stopped,
     /// It is dead: the next process that needs its hold takes it over.
     Dead,

@@ -28,8 +28,8 @@ use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir, clock};
 use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Result};
 
-/// By how many epochs a copy goes on behind the log that it was copied from, at least. The log
-/// itself goes on in steps of one, so the two do not meet.
+/// By how many epochs a copy jumps ahead of the log that it was copied from, at least. The log
+/// itself moves in steps of one, so the two do not meet.
 const FORK_STEP: u64 = 1 << 32;
 
 /// A log's identity in the files.
@@ -121,8 +121,8 @@ fn new_id() -> LogId {
     LogId::from_bytes(bytes)
 }
 
-/// The identity with which a log goes on that was opened: an earlier version's log gets one, and a
-/// copy that is missing or older is written again. The caller is in the gate.
+/// The identity with which an opened log continues: an earlier version's log gets one, and a copy
+/// that is missing or older is written again. The caller is in the gate.
 pub(crate) fn settle(
     dir: &Dir,
     control: &OwnedFd,
@@ -136,7 +136,7 @@ pub(crate) fn settle(
         return Ok(Some(identity));
     }
     match store(dir, control, geometry, &identity) {
-        // One copy is enough; and without space a log of an earlier version goes on as it is.
+        // One copy is enough; and without space a log of an earlier version continues as it is.
         Err(error) if !is_new || error.kind() == ErrorKind::NoSpace => {
             Ok((!is_new).then_some(identity))
         }
@@ -169,7 +169,7 @@ pub(crate) fn after_recovery(
     Ok((Stored::both(identity), recovery))
 }
 
-/// By how many epochs another copy of a log goes on.
+/// By how many epochs another copy of a log jumps ahead.
 pub(crate) fn fork_step() -> u64 {
     FORK_STEP + (sys::process::random_u64() >> 32)
 }
@@ -216,7 +216,7 @@ pub(crate) fn take(core: &mut Core, identity: Option<Identity>) {
     (core.opened.identity, core.opened.epoch) = (identity, epoch.into());
 }
 
-/// The identity as it is now. `None` in a log of an earlier version that nobody has opened for
+/// The identity as it is now. `None` in a log of an earlier version that no process has opened for
 /// writing since.
 pub(crate) fn current(core: &Core) -> Option<Identity> {
     let words = core.region.identity_words();

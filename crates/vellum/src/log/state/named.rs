@@ -36,9 +36,9 @@ pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
     }
 }
 
-/// Makes the link to the log in `directory`, if that has the name for it. What else is at the path
+/// Makes the link to the log in `directory`, if that has the name for it. Anything else at the path
 /// stays, but for a link that leads to a log that is gone. A link is a convenience: where none can
-/// be made the log goes on without.
+/// be made the log works without.
 pub(crate) fn make_link(directory: &Path) {
     let Some((link, name)) = link(directory).zip(directory.file_name()) else { return };
     let target = Path::new(name).join(CURRENT_NAME);

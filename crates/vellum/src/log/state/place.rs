@@ -1,17 +1,17 @@
-//! Noticing that a log was removed or moved under its writers, and going on in a new one.
+//! Noticing that a log was removed or moved under its writers, and continuing in a new one.
 //!
-//! A process reaches the files below the directory that it opened, so it would go on writing to a
-//! log that nobody finds any more. Once a second, by a clock that costs no system call, an append
-//! (of those that follow one another quickly, every sixteenth) looks whether the path still leads
-//! to that directory, and whether `lock` and `control` in it are the files that it has open. If
-//! not, it reserves nothing.
+//! A process reaches the files below the directory that it opened, so it would keep writing to a
+//! log that no reader finds any more. Once a second, by a clock that costs no system call, an
+//! append (of those that follow one another quickly, every sixteenth) looks whether the path still
+//! leads to that directory, and whether `lock` and `control` in it are the files that it has open.
+//! If not, it reserves nothing.
 //!
 //! It also checks whether the descriptors of `lock` and of the open segments are still these files:
 //! a program may have closed them by their numbers.
 //!
-//! A control file that is missing alone changes nothing: all who have it mapped go on together, and
-//! `lock` keeps others from making another. Without `lock` the next opener would not see that
-//! anybody is there.
+//! A control file that is missing alone changes nothing: all processes that have it mapped continue
+//! together, and `lock` keeps others from making another. Without `lock` the next opener would see
+//! no participant.
 //!
 //! A directory above may be renamed: as long as the log is where it was in its own parent and
 //! nothing else has its path, it is in its place.
@@ -34,7 +34,7 @@ const LOOKS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 /// Appends that may go by without a look at the clock.
 const LEFT_OUT_MAX: u8 = 15;
-/// A moment at which nobody looks: the next append does.
+/// A moment at which no append checks: the next one does.
 const NEVER: u64 = u64::MAX;
 
 /// Refuses to append to a log that is not at its path any more; looks once a second.
@@ -69,7 +69,7 @@ fn check_and_adapt(core: &Core, interval: &mut CheckInterval) -> Result<()> {
 
 #[cold]
 fn look(core: &Core, now: u64) -> Result<()> {
-    // Other threads go on meanwhile.
+    // Other threads continue meanwhile.
     core.watch.checked_at.store(now, Ordering::Relaxed);
     // They are of another second, and may be all that the space of a trimmed file is taken for.
     kept_files(core).inspect(|files| files.close());
@@ -86,7 +86,7 @@ fn look(core: &Core, now: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to go on where the log is not at its path any more.
+/// Refuses a log that is not at its path any more.
 #[cold]
 pub(crate) fn require(core: &Core) -> Result<()> {
     if core.watch.files.is_none() {
@@ -106,7 +106,7 @@ pub(crate) fn require(core: &Core) -> Result<()> {
     Err(Error::new(ErrorKind::Removed, message).at_path(&core.files.dir))
 }
 
-/// Refuses to go on where the program has closed descriptors of the log.
+/// Refuses a log whose descriptors the program has closed.
 fn require_descriptors(core: &Core, attachment: &Attachment) -> Result<()> {
     if attachment.has_descriptors() {
         return Ok(());

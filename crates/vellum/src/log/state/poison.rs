@@ -7,7 +7,7 @@ use crate::log::state::wakeup;
 use crate::shared::commit::{self, Failure, Operation};
 use crate::{Error, Lsn, Result};
 
-/// Refuses to go on with a log of which a write or sync has failed.
+/// Refuses a log of which a write or sync has failed.
 #[inline]
 pub(crate) fn check(core: &Core) -> Result<()> {
     match commit::is_poisoned(&core.words().commits) {
@@ -16,7 +16,7 @@ pub(crate) fn check(core: &Core) -> Result<()> {
     }
 }
 
-/// The error that everybody gets after a write or sync has failed.
+/// The error of all processes after a write or sync has failed.
 #[cold]
 pub(crate) fn error(core: &Core) -> Error {
     if core.region.is_lost() {

@@ -1,11 +1,11 @@
 //! Threads whose commit has just ended and whose next one is about to come: the leader of a group
 //! waits for them, for a moment.
 //!
-//! Without that, the thread that is first to come back takes its own record alone, and the others
-//! wait until the device has done that: groups of one and of many take turns. No wait goes beyond
-//! a moment after the end of a group. Where threads come back like that, one group at a time
-//! carries all of them. Where they do not, because they do something else between two commits,
-//! nobody waits for them, until another try some groups later.
+//! Without that, the first thread that comes back takes its own record alone, and the others wait
+//! until the device has written it: groups of one and of many take turns. No wait goes beyond a
+//! moment after the end of a group. Where threads come back like that, one group at a time carries
+//! all of them. Where they do not, because they do something else between two commits, no leader
+//! waits for them, until another try some groups later.
 //!
 //! Each process counts its own threads, and keeps nothing of it in shared memory. So nothing here
 //! decides what is durable, only when a group begins.
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::shared::commit;
 use crate::shared::words::CommitWords;
 
-/// How long after the end of a group somebody is waited for at most.
+/// How long after the end of a group a leader waits for a thread at most.
 const MOMENT_MAX: Duration = Duration::from_micros(50);
 /// How much shorter than the time of the group that is at least: a short wait must pay for itself.
 const MOMENTS_PER_GROUP: u32 = 2;
@@ -26,8 +26,9 @@ const MOMENTS_PER_GROUP: u32 = 2;
 const TRUST_MAX: u32 = 4;
 /// Groups until threads that stayed away are waited for again.
 const GROUPS_APART: u32 = 32;
-/// From so many bytes for each commit on nobody is waited for, and all lanes are open: the device
-/// takes as long for one write of two records as for two, and the next ones are copied meanwhile.
+/// From so many bytes for each commit on no thread is waited for, and all lanes are open: the
+/// device takes as long for one write of two records as for two, and the next ones are copied
+/// meanwhile.
 const LONG_COMMIT_BYTES: u64 = 256 << 10;
 
 /// The threads of one process that come back to its groups.
@@ -37,7 +38,7 @@ pub(crate) struct Returning {
     is_gathering: AtomicBool,
     /// Commits that had to wait for the device.
     waited: AtomicU64,
-    /// Whether nobody comes back soon.
+    /// Whether no thread comes back soon.
     is_apart: AtomicBool,
     /// Whether the newest group carried long records.
     is_long: AtomicBool,
@@ -158,14 +159,14 @@ pub(crate) struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    /// Waits for those who are expected back.
+    /// Waits for the threads that are expected back.
     pub(crate) fn wait_for_return(&self) {
         if self.returning.is_nobody_awaited() {
             return;
         }
         let Some(expected) = self.returning.newest().expected else { return };
         while expected.is_awaited(self.returning.waited_count(), Instant::now) {
-            // For those who need this very processor.
+            // For threads that need this very processor.
             thread::yield_now();
         }
     }

@@ -1,4 +1,5 @@
-//! Waiting for others no longer than the caller wants, and naming who was waited for in vain.
+//! Waiting for others no longer than the caller wants, and naming the process that was waited for
+//! in vain.
 //!
 //! A call that gives up has reserved nothing and holds nothing. It leaves its work as a dead
 //! process would. Another process finishes it.

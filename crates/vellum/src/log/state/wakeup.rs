@@ -32,8 +32,8 @@ use crate::{Error, ErrorKind, Result};
 const WATCH: u64 = 1;
 const TIMER: u64 = 2;
 
-/// Wakes those who watch the control file. It costs a few system calls, and only where somebody
-/// has said that it waits.
+/// Wakes the watchers of the control file. It costs a few system calls, and only where a poller is
+/// armed.
 #[cold]
 pub(crate) fn wake_pollers(core: &Core) {
     // Where there is no descriptor left, their timers look again.
@@ -76,7 +76,7 @@ impl Wakeup {
         Ok(Wakeup { epoll, timer, watch, pid: std::process::id() })
     }
 
-    /// Whether somebody else than the timer can wake.
+    /// Whether anything but the timer can wake it.
     pub(crate) fn has_watch(&self) -> bool {
         self.watch.is_some()
     }

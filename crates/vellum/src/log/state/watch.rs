@@ -15,13 +15,13 @@ const MOMENT_SECONDS: u64 = 2;
 /// What one process remembers to know its log again.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// `None` where nobody looks.
+    /// `None` where no append checks.
     pub(crate) files: Option<Files>,
-    /// The second in which somebody looked last.
+    /// The second of the last check.
     pub(crate) checked_at: AtomicU64,
     /// The tail word of the control file when a reader could not believe it.
     pub(crate) tail_word: u64,
-    /// Until when nobody waits for a removal to be completed, after it was waited for once.
+    /// Until when no call waits for a removal to be completed, after it was waited for once.
     waits_again_at: AtomicU64,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Core {
-    /// This process as one who writes; attaches anew after a fork.
+    /// This process as a writer; attaches anew after a fork.
     #[inline]
     pub(crate) fn writer(&self) -> Result<Writer<'_>> {
         Ok(Writer { core: self, attachment: self.attachment()? })
@@ -44,8 +44,8 @@ impl<'a> Writer<'a> {
 
     /// The envelope of a record that is appended now.
     ///
-    /// Made when its place is reserved: so who is stopped before that gets the time at which it
-    /// goes on, and records before it are no younger.
+    /// Made when its place is reserved: so a writer that is stopped before that gets the time at
+    /// which it continues, and records before it are no younger.
     #[inline]
     pub(crate) fn envelope(self) -> Envelope {
         Envelope { nanos: clock::nanos(), writer: self.attachment.writer_id() }
@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The lock, if nobody holds it.
+    /// The lock, if it is free.
     pub(crate) fn try_lock_prepare(self) -> Option<Prepare<'a>> {
         let busy = self.busy();
         let held = lock::try_acquire(&self.core.words().prepare, self.attachment.me())?;
@@ -127,12 +127,12 @@ pub(crate) struct Prepare<'a> {
 }
 
 impl<'a> Prepare<'a> {
-    /// For a process that is in the gate alone: nobody else can take the lock.
+    /// For a process that is in the gate alone: no other process can take the lock.
     pub(crate) fn without_lock(writer: Writer<'a>) -> Prepare<'a> {
         Prepare { writer, held: None, busy: writer.busy() }
     }
 
-    /// Has those who wait look whether what they wait for is there, before the lock is free.
+    /// Has the waiters check their condition before the lock is free.
     pub(crate) fn wake_waiters(&self) {
         if let Some(held) = &self.held {
             held.wake_waiters();

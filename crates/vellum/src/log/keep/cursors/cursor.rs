@@ -133,7 +133,7 @@ impl Cursor {
     /// # Errors
     ///
     /// [`Trimmed`](crate::ErrorKind::Trimmed) if records were removed in front of the cursor:
-    /// [`skip_overrun`](Cursor::skip_overrun) tells how much that was, and goes on behind it.
+    /// [`skip_overrun`](Cursor::skip_overrun) reports how much that was, and continues behind it.
     /// Otherwise as for [`Log::reader`](crate::Log::reader).
     pub fn reader(&self) -> Result<Reader> {
         let (position, begin) = (self.position()?, self.core.begin());
@@ -251,7 +251,7 @@ impl Cursor {
         })
     }
 
-    /// Goes on behind records that were removed in front of the cursor: moves it to the oldest
+    /// Continues behind records that were removed in front of the cursor: moves it to the oldest
     /// record, counts the gap in the cursor and returns it. `None` if nothing was removed.
     ///
     /// The size of the gap is an upper bound: of a text log, positions that no record has had may
@@ -414,7 +414,7 @@ impl Cursor {
         Err(not_a_start(core, lsn))
     }
 
-    /// The position that `lsn` stands for, if it is still kept.
+    /// The stored position of `lsn`, if it is still kept.
     fn kept(&self, lsn: Lsn, begin: Lsn) -> Result<Lsn> {
         match lsn {
             Lsn::ZERO => Ok(begin),
@@ -423,7 +423,7 @@ impl Cursor {
         }
     }
 
-    /// What `act` returns, or the error with what explains it.
+    /// The result of `act`, or its error with the explanation.
     fn checked<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
         act().map_err(|error| place::explain(&self.core, error))
     }

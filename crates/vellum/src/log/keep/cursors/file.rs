@@ -111,7 +111,7 @@ impl CursorFile<'_> {
     }
 
     /// Moves cursors back that are beyond `end`, where the log ends now: after a truncation, or
-    /// when older segments were restored. Nobody else uses the log.
+    /// when older segments were restored. No other process uses the log.
     pub(crate) fn clamp_cursors(self, end: Lsn) -> Result<()> {
         let path = self.core.files.dir.join(CURSORS_NAME);
         let fd = match self.core.files.dir.open_file(&path, OFlags::RDWR) {
@@ -144,7 +144,8 @@ pub(crate) struct CursorLock {
 }
 
 impl<'a> CursorWriter<'a> {
-    /// Waits until nobody else changes cursors. Taken before the prepare lock, never behind it.
+    /// Waits until no other process changes cursors. Taken before the prepare lock, never behind
+    /// it.
     pub(crate) fn lock_cursors(self) -> Result<CursorLock> {
         let path = self.writer.core.files.dir.join(LOCK_NAME);
         let file = Brief::open(&self.writer.core.files.dir, &path).or_os("open", &path)?;
@@ -224,7 +225,7 @@ impl Change<'_> {
         Some((index, self.places[index].entry.clone()?))
     }
 
-    /// A place for a new cursor, which nobody owns.
+    /// A place for a new cursor without an owner.
     pub(crate) fn free_place(&mut self) -> Result<usize> {
         if self.file.is_none() {
             let fd = CursorWriter::of(self.writer).make_cursors()?;

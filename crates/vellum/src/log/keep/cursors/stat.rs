@@ -35,14 +35,13 @@ pub struct CursorStat {
     /// How old the oldest record is that its reader has not finished, at most; zero when there is
     /// none. `None` where neither the name of a file nor an envelope tells.
     pub lag_time: Option<Duration>,
-    /// Whether a process owns it. A cursor that nobody owns holds records back all the same.
+    /// Whether a process owns it. A cursor without an owner holds records back all the same.
     pub is_owned: bool,
     /// The process that owns it, where it can be seen.
     pub owner: Option<u32>,
-    /// Bytes that were removed in front of it and that its reader has not been told of: an upper
-    /// bound.
+    /// Bytes that were removed in front of it and that its reader does not know of: an upper bound.
     pub missing_bytes: u64,
-    /// How often its reader went on behind such bytes.
+    /// How often its reader skipped such bytes.
     pub overruns: u64,
     /// How many bytes that were: an upper bound.
     pub overrun_bytes: u64,

@@ -120,8 +120,8 @@ impl FrameWriter<'_> {
         wanted.get() % BEGUN_EVERY < window
     }
 
-    /// Gets on with the next segment for those who append: it is there when half of the one before
-    /// is in use. Returns whether there is a new one.
+    /// Continues the next segment for appends: it is there when half of the one before is in use.
+    /// Returns whether there is a new one.
     pub(crate) fn make_next_segment(self) -> Result<bool> {
         let core = self.writer.core;
         if core.commits.stage.is_none() {

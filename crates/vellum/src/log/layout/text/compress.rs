@@ -29,7 +29,8 @@ use crate::sys::lock::Kind;
 use crate::{Compression, ErrorKind, Result, sys};
 
 impl TextLog<'_> {
-    /// Removes what was left of a compression that was not finished, unless somebody is at it.
+    /// Removes what was left of a compression that was not finished, unless another process is at
+    /// it.
     pub(crate) fn remove_unfinished_compression(self) {
         let unfinished = self.core.files.dir.join(UNFINISHED_COMPRESSED_NAME);
         if !self.core.files.geometry.layout.names_have_times()
@@ -46,8 +47,8 @@ impl TextLog<'_> {
 }
 
 impl TextWriter<'_> {
-    /// Compresses what is closed, wholly published and not compressed yet, unless somebody is at
-    /// it.
+    /// Compresses files that are closed, wholly published and not compressed yet, unless another
+    /// process is at it.
     pub(crate) fn compress_closed(self, compression: Compression) -> Result<()> {
         let core = self.writer.core;
         // The policy may be that of a process with another build.
@@ -92,7 +93,7 @@ impl TextWriter<'_> {
             .and_then(|()| self.sync_compressed(&target, &unfinished))
             .and_then(|()| self.name_compressed(plain, &unfinished, compression));
         if !matches!(named, Ok(true)) {
-            // On a full disk above all nothing may stay that nobody needs.
+            // On a full disk above all no unneeded file may stay.
             let removed = listing::remove(&core.files.dir, &unfinished);
             return named.map(drop).and(removed);
         }

@@ -111,7 +111,7 @@ impl TextSpace<'_> {
         names.store(next);
         let path = self.prepare.writer.core.path_of(next);
         match preparer.name(&path) {
-            // Somebody has tidied the directory.
+            // A user has tidied the directory.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 poison::heed_sync(self.prepare.writer.core, preparer.make(first))?;
                 preparer.name(&path)
@@ -136,7 +136,7 @@ impl TextSpace<'_> {
         Ok(is_new)
     }
 
-    /// Removes what [`make_next`](Prepare::make_next) has made. Nobody else has the log open.
+    /// Removes the file of [`make_next`](Prepare::make_next). No other process has the log open.
     pub(crate) fn unmake_next(self) -> Result<()> {
         let files = &self.prepare.writer.core.words().files;
         files.names.set_next_made(false);
@@ -174,7 +174,7 @@ impl TextSpace<'_> {
 }
 
 impl TextWriter<'_> {
-    /// Puts the link right where somebody died before moving it, or removed it.
+    /// Puts the link right where a process died before moving it, or a user removed it.
     pub(crate) fn check_link(self) {
         let log = TextLog::of(self.writer.core);
         let link = self.writer.core.files.dir.join(CURRENT_NAME);

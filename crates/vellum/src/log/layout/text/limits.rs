@@ -24,9 +24,9 @@ impl TextLog<'_> {
         self.core.files.segment_of(tail).get() + self.limit_at(tail)
     }
 
-    /// Whether the policy, or somebody who asked for it, has a record of `len` bytes start a file
-    /// of its own at `first`, behind files with `group_bytes`. Otherwise the one before is only
-    /// full, and goes on there.
+    /// Whether the policy, or a call of `rotate`, has a record of `len` bytes start a file of its
+    /// own at `first`, behind files with `group_bytes`. Otherwise the one before is only full, and
+    /// continues there.
     pub(crate) fn is_over(self, first: Lsn, group_bytes: u64, len: u64) -> bool {
         let words = self.core.words();
         let policy = words.files.policy.load().unwrap_or_default();

@@ -91,7 +91,7 @@ impl TextSpace<'_> {
     }
 }
 
-/// Changes the policy as `wish` says, for everybody, and sees to it that the words tell it.
+/// Changes the policy as `wish` says, for all processes, and stores it in the words.
 pub(crate) fn join(writer: Writer<'_>, update: &PolicyUpdate) -> Result<()> {
     let words = writer.core.words();
     let followed = words.files.policy.load();

@@ -4,8 +4,8 @@
 //! full. Only files that are closed and wholly published are removed; the one that is written never
 //! is.
 //!
-//! **If the process dies here**: `begin` is raised before files go, the oldest first; the next one
-//! removes what lies wholly before it.
+//! **If the process dies here**: `begin` is raised before files are removed, the oldest first; the
+//! next process removes the files wholly before it.
 
 use std::time::Duration;
 

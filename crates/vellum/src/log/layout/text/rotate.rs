@@ -1,4 +1,4 @@
-//! Going on in a new file: by length, by time, or because somebody asked.
+//! Rotation: by length, by time, or by a call of `rotate`.
 //!
 //! A reservation that would end behind the limit of its segment, or start before `closed_before`,
 //! starts at the next segment, exactly as one that does not fit: its writer skips the rest,
@@ -9,7 +9,7 @@
 //! that read the newest file see them.
 //!
 //! A clock that is put back, or on and back again, costs a rotation or makes one too many: the next
-//! moment is found anew as soon as it lies more than a period ahead.
+//! moment is found anew as soon as it is more than a period ahead.
 //!
 //! **If the process dies here**: between `closed_before` and `rotate_at`, the next one finds the
 //! moment still past, and a newer file than that, and only sets the next moment.
@@ -29,7 +29,7 @@ use crate::sys::clock;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 impl TextLog<'_> {
-    /// Has a text log go on in a new file at the next append.
+    /// Has a text log continue in a new file at the next append.
     pub(crate) fn rotate(self) -> Result<()> {
         if !self.core.files.geometry.layout.rotates() {
             let message = "a framed log does not rotate; `trim` drops what is not needed any more";
@@ -81,7 +81,7 @@ impl TextSpace<'_> {
         let core = self.prepare.writer.core;
         let files = &core.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
-        // At least something, because 0 stands for no limit.
+        // At least something, because 0 means no limit.
         let left = |limit: u64| limit.saturating_sub(before).max(1).min(core.files.capacity());
         files.rule.set_limit(policy.rotate_bytes.map(left));
     }
@@ -135,7 +135,7 @@ impl TextSpace<'_> {
 }
 
 impl TextSpace<'_> {
-    /// Removes the files behind the one at `first`, the newest first: somebody made them for a
+    /// Removes the files behind the one at `first`, the newest first: a process made them for a
     /// longer record and died, and they would get a second name later.
     fn remove_behind(self, first: Lsn) {
         let dir = &self.prepare.writer.core.files.dir;
@@ -219,8 +219,8 @@ impl TextWriter<'_> {
     }
 }
 
-/// The first moment behind `time` at which the log goes on in a new file, in seconds since 1970; 0
-/// for never.
+/// The first moment behind `time` at which the log continues in a new file, in seconds since 1970;
+/// 0 for never.
 fn next_moment(policy: &Policy, time: u64) -> u64 {
     let Some(every) = policy.rotate_every.as_ref().map(Duration::as_secs).filter(|s| *s > 0) else {
         return 0;

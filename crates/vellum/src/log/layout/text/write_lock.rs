@@ -1,9 +1,9 @@
 //! The lock under which text is written.
 //!
-//! Where text is written by system calls, one at a time reserves and writes. Otherwise a line that
-//! is complete could stand behind a hole for an instant, and a program that follows the file would
-//! take the hole for NULs, and never come back for the line that belongs there. A filesystem lets
-//! one write at a time into a file anyway.
+//! Where text is written by system calls, one at a time reserves and writes. Otherwise a complete
+//! line could be behind a hole for an instant, and a program that follows the file would take the
+//! hole for NULs, and never come back for the line that belongs there. A filesystem lets one write
+//! at a time into a file anyway.
 //!
 //! A process that does not get it within a few microseconds sleeps for a moment, and is not woken:
 //! a processor that writes one line after the other does more than two that pass the file back and

@@ -7,7 +7,7 @@ use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Result};
 
 impl Reader {
-    /// Goes on behind what cannot be read, if that is wanted; else the error.
+    /// Continues behind unreadable ranges, if the caller wants that; else the error.
     pub(super) fn pass_damage(&mut self, error: Error) -> Result<()> {
         if self.take_up_words() {
             // The recovery of the log has moved what is staged.

@@ -26,7 +26,7 @@ impl Reader {
                     self.position = next;
                     return Ok(Some(Place { lsn, next, header_len: 0, len }));
                 }
-                // The end of a segment that was cut: go on at the next.
+                // The end of a segment that was cut: continue at the next.
                 Ok(None) => {
                     let end = self.core.files.segment_end(lsn);
                     if self.skips_damage
@@ -42,9 +42,9 @@ impl Reader {
         Ok(None)
     }
 
-    /// Goes on behind the NULs that a file begins with, if somebody has emptied it while a process
-    /// wrote: that goes on at its position. NULs that were appended are told from them by the rest
-    /// of the line, of `len` bytes in all: it has no text, or has NULs itself.
+    /// Continues behind the NULs that a file begins with, if a user has emptied it while a process
+    /// wrote: that process continues at its position. NULs that were appended are told from them by
+    /// the rest of the line, of `len` bytes in all: it has no text, or has NULs itself.
     fn pass_nuls(&mut self, len: u64) -> Result<bool> {
         let (lsn, limit) = (self.position, self.read_limit.end);
         if self.window.fetch(lsn, 1, limit)? != [0] {
@@ -99,7 +99,7 @@ impl Reader {
             let available = data_end.get() - start.get();
             let len = (searched * 2).max(SEARCHED_BYTES).min(available);
             let bytes = self.window.fetch(start, len, limit)?;
-            // Somebody may have cut the file since.
+            // A process may have cut the file since.
             let unsearched = bytes.get(searched as usize..).unwrap_or_default();
             let newline = memchr::memchr(b'\n', unsearched);
             if let Some(offset) = newline {
@@ -114,7 +114,7 @@ impl Reader {
             if searched < available {
                 continue;
             }
-            // A full segment without a newline at its end: a line longer than a segment goes on.
+            // A full segment without a newline at its end: a line longer than a segment continues.
             let is_full = data_end.get().is_multiple_of(self.core.files.capacity());
             if !is_full || data_end >= limit {
                 return Ok(Some((len, data_end)));

@@ -71,7 +71,7 @@ pub struct Reader {
     pub(crate) epoch: u64,
     /// Whether the log ends for this reader where its durable part does.
     pub(crate) is_durable: bool,
-    /// Where it stops, if the log goes on there.
+    /// Where it stops, if the log continues there.
     pub(crate) stop: Lsn,
 }
 
@@ -112,8 +112,7 @@ impl Reader {
     ///
     /// # Cost
     ///
-    /// Nothing for those who append. Each batch of commits does one more load, and wakes those who
-    /// follow.
+    /// Nothing for appends. Each batch of commits does one more load, and wakes the followers.
     #[must_use]
     pub fn durable(mut self) -> Reader {
         self.is_durable = true;

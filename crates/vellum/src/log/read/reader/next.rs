@@ -8,7 +8,7 @@ use crate::log::read::record::Record;
 use crate::{Layout, Lsn, Result};
 
 impl Reader {
-    /// The next record, or `None` at the published end; later calls go on from there.
+    /// The next record, or `None` at the published end; later calls continue there.
     ///
     /// # Errors
     ///

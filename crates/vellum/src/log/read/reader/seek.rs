@@ -28,7 +28,7 @@ impl Reader {
     }
 
     /// For the one record at `lsn`, of files that the log keeps open. `None` where something is
-    /// unusual. Whether a frame starts there is left to the one who reads it.
+    /// unusual. Whether a frame starts there is left to the caller.
     pub(crate) fn of_one(core: Arc<Core>, lsn: Lsn, files: &KeptFiles) -> Option<Reader> {
         let (epoch, layout) = (identity::live_epoch(&core), core.files.geometry.layout);
         let mut reader = Reader::with(Window::of_kept(Arc::clone(&core), epoch), core, epoch);
@@ -66,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// Goes on at `to`, where a record starts, or at the oldest record for [`Lsn::ZERO`].
+    /// Continues at `to`, where a record starts, or at the oldest record for [`Lsn::ZERO`].
     ///
     /// This is how to read many records at random: the files that were read last stay open, and
     /// little is read beyond the record. A reader that stays reads more at a time.
@@ -90,7 +90,7 @@ impl Reader {
     /// # Cost
     ///
     /// One `pread` of little more than the last record, unless the record was read ahead, and
-    /// another one if it is longer; opening a file where it lies in none of the last four segments,
+    /// another one if it is longer; opening a file where it is in none of the last four segments,
     /// whose files the reader keeps open.
     pub fn seek(&mut self, to: Lsn) -> Result<()> {
         let core = &self.core;

@@ -72,9 +72,8 @@ impl Reader {
         Ok(self.position < self.read_limit.end)
     }
 
-    /// Whether a reservation keeps records from this reader for longer than most appends take: what
-    /// began a moment ago is not held against anybody, for checking liveness costs a few system
-    /// calls.
+    /// Whether a reservation keeps records from this reader for longer than most appends take: one
+    /// that began a moment ago is not checked, because checking liveness costs a few system calls.
     fn is_held_back(&self) -> bool {
         let words = self.core.words();
         (0..SPINS).all(|_| {
@@ -110,7 +109,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes on with the words of the control file where they had to be worked out, once there are
+    /// Continues with the words of the control file where they had to be worked out, once there are
     /// any, or where the file is another by now. Returns whether it does.
     pub(crate) fn take_up_words(&mut self) -> bool {
         let Some(core) = reading::taken_up(&self.core) else { return false };

@@ -39,7 +39,7 @@ fn read(log: &Log, range: Range<Lsn>) -> Vec<(Lsn, u64)> {
 /// What happens to a log.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The clock goes on by so many seconds, and a record of this length is appended.
+    /// The clock moves by so many seconds, and a record of this length is appended.
     Append(u64, usize),
     /// The same after the clock was set back by so many seconds.
     SetBack(u64, usize),
