@@ -1,7 +1,7 @@
 //! Following a log in an asynchronous program: `cargo run --example tokio_follow`.
 //!
 //! A [`PollableReader`] has one file descriptor, which becomes readable when there may be more
-//! records. No thread stands behind it: the process that commits wakes the one that follows.
+//! records. It has no thread: the process that commits wakes the one that follows.
 
 use std::error::Error;
 

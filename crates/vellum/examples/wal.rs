@@ -232,7 +232,7 @@ fn options() -> Options {
 }
 
 /// Transactions of one thread, numbered from 1: each sets the thread's counter and changes another
-/// key. Goes on behind the last one that is there, and says the number of each that is durable.
+/// key. Continues behind the last one that is there, and prints the number of each that is durable.
 pub(crate) fn count(map: &Map, thread: u64, until: u64, say: impl Fn(u64)) -> Result<()> {
     let done = map.get(&counter(thread)).map_or(Ok(0), |number| number.parse())?;
     for number in done + 1..=until {

@@ -15,7 +15,7 @@ use crate::sys::memory::lock_limit;
 const USE_THE_PAGE_CACHE: &str = "mount it with a page cache (mergerfs: `cache.files=auto-full`, \
                                   rclone: `--vfs-cache-mode writes`), or use another one";
 
-/// Stands before and behind the name of an option in a message, so that each program can spell it
+/// The mark before and behind the name of an option in a message, so that each program can spell it
 /// as its users write it.
 const MARK: char = '\0';
 
@@ -92,7 +92,7 @@ pub enum ErrorKind {
 pub(crate) const FULL: [Errno; 2] = [Errno::NOSPC, Errno::DQUOT];
 
 impl ErrorKind {
-    /// The kind that an error number of the operating system stands for.
+    /// The kind of an error number of the operating system.
     fn of(errno: Errno) -> ErrorKind {
         match errno {
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::NoSpace,
@@ -119,7 +119,7 @@ pub struct Error(Box<Detail>);
 #[derive(Clone, Debug)]
 struct Detail {
     kind: ErrorKind,
-    /// Each name of an option stands between two [`MARK`]s.
+    /// Each name of an option is between two [`MARK`]s.
     message: String,
     path: Option<PathBuf>,
     lsn: Option<Lsn>,

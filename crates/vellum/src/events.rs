@@ -17,12 +17,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Events {
     log: Log,
-    /// Whether there is a successor: so nobody takes its lock before.
+    /// Whether there is a successor: so no call takes its lock before.
     has_moved: AtomicBool,
     /// The log that is at the path now.
     successor: RwLock<Option<Log>>,
     lost: AtomicU64,
-    /// Whether the last event was lost, so that a full disk is told of once and not each time.
+    /// Whether the last event was lost, so that a full disk is reported once and not each time.
     is_losing: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl Events {
         Ok(next)
     }
 
-    /// Counts an event that was lost, and tells of the first one in a row.
+    /// Counts an event that was lost, and reports the first one in a row.
     fn note(&self, answer: Result<()>) -> Result<()> {
         match &answer {
             Ok(()) if self.is_losing.load(Ordering::Relaxed) => {
@@ -92,7 +92,7 @@ impl Events {
                 if !self.is_losing.swap(true, Ordering::Relaxed) {
                     let line =
                         format!("vellum: lost an event, and counts those that follow: {error}\n");
-                    // Standard error may be closed, and there is nobody else to tell.
+                    // Standard error may be closed, and there is no other place for the message.
                     let _ = std::io::stderr().write_all(line.as_bytes());
                 }
             }

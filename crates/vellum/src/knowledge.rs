@@ -1,6 +1,6 @@
 //! Facts about filesystems, and the choices that follow from them without a measurement.
 //!
-//! One place for [`Preallocate::Auto`], for the way to fill that nobody chose, and for
+//! One place for [`Preallocate::Auto`], for the way to fill without a choice, and for
 //! [`Advice::known`](crate::advice::Advice::known); each with the reason. The figures were taken on
 //! Linux 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio
 //! disk, to be read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the
@@ -43,7 +43,7 @@ use crate::{CommitPath, DeviceWrite, Fill, Layout, Preallocate};
 pub(crate) struct Preparation {
     /// What [`Preallocate::Auto`] comes to; anything else is itself.
     pub(crate) preallocate: Preallocate,
-    /// Whether to go on where the filesystem cannot allocate.
+    /// Whether to continue where the filesystem cannot allocate.
     pub(crate) is_best_effort: bool,
     /// Whether the blocks are written with zeros.
     pub(crate) writes_zeros: bool,
@@ -84,7 +84,7 @@ pub(crate) fn grows_when_ready(layout: Layout, chosen: Preallocate, fill: Fill) 
     layout == Layout::Text || (fill == Fill::Mapped && goes_in_steps(layout, chosen, fill))
 }
 
-/// The way to fill where nobody has chosen one.
+/// The way to fill without a choice.
 pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
     let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
     if is_hazardous { Fill::Pwrite } else { Fill::Mapped }
@@ -115,7 +115,7 @@ pub(crate) fn commit_block(filesystem: Filesystem, device: &Device) -> (u64, Str
     }
 }
 
-/// How commit groups get to the device where nobody has measured it.
+/// How commit groups get to the device without a measurement.
 pub(crate) fn commit_path(block_bytes: u64) -> CommitPath {
     CommitPath { write: DeviceWrite::Dsync, block_bytes, lanes: 2 }
 }
@@ -127,7 +127,7 @@ pub(crate) fn grows_behind_end(filesystem: Filesystem) -> bool {
     filesystem == Filesystem::Xfs
 }
 
-/// The method for one large file that several threads write, where nobody has chosen one.
+/// The method for one large file that several threads write, without a choice.
 pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     match filesystem {
         // With the sync 1.0 to 1.6 times the speed of many buffered files, 2.7 times on btrfs.
@@ -139,7 +139,7 @@ pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     }
 }
 
-/// Bytes of log in a segment where nobody has chosen.
+/// Bytes of log in a segment without a choice.
 pub(crate) fn segment_capacity_bytes(fill: Fill) -> u64 {
     match fill {
         Fill::Staged => STAGED_CAPACITY_BYTES_DEFAULT,

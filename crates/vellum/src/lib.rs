@@ -8,8 +8,8 @@
 //!   [events](Options::events) at the speed of memory, or [text](Options::text). [`Tuning`] has
 //!   what few programs need.
 //! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
-//! - [`Log::commit`] makes them survive a power cut, with one write of the device for everybody
-//!   who waits. [`Committer`] does it for tasks, which await it.
+//! - [`Log::commit`] makes them survive a power cut, with one write of the device for all waiters.
+//!   [`Committer`] does it for tasks, which await it.
 //! - [`Reader`] reads them, from any position, and [follows](Reader::follow) the log without
 //!   polling; a [durable](Reader::durable) one returns what was committed, and a
 //!   [pollable](Reader::pollable) one has a descriptor for event loops. [`Log::read_at`] reads one

@@ -1,8 +1,8 @@
 //! Positions in a log.
 //!
 //! An [`Lsn`] is a byte position in the log's endless address space. It grows, it may skip, and no
-//! record ever stands at 0. In one epoch of the log it is never reused: a power cut or a
-//! truncation, after which positions are given out again, begins the next epoch (`Position`).
+//! record ever is at 0. In one epoch of the log it is never reused: a power cut or a truncation,
+//! after which positions are given out again, begins the next epoch (`Position`).
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -25,7 +25,7 @@ use std::str::FromStr;
 pub struct Lsn(u64);
 
 impl Lsn {
-    /// Position 0, where no record ever stands. As a place to read from it means "the oldest".
+    /// Position 0, where no record ever is. As a place to read from it means "the oldest".
     pub const ZERO: Lsn = Lsn(0);
 
     /// The largest position a log can reach: 2^54 − 1 (16 PiB), because the tail word packs

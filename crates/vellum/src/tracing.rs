@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Each event is one record, in one piece and in the order in which its thread made it, whatever
-//! the format. It is in the log when the macro returns: no thread stands behind this, no guard has
-//! to be kept, nothing is lost when the process is killed, and a forked child may go on logging.
+//! the format. It is in the log when the macro returns: it has no thread, no guard has to be kept,
+//! nothing is lost when the process is killed, and a forked child may keep logging.
 
 use std::io;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::log::Buffer;
 ///
 /// Clones write to the same log and count together.
 ///
-/// An event that cannot be appended is lost: the first one in a row is told of on standard error,
+/// An event that cannot be appended is lost: the first one in a row is reported on standard error,
 /// and [`lost`](LogWriter::lost) counts them. What happens on a full disk can be chosen:
 /// [`Tuning::on_full`](crate::Tuning::on_full). Where the log is removed or moved, events go to a
 /// new one at its path within a second, as by [`Log::reopen`].
@@ -87,7 +87,7 @@ impl io::Write for EventWriter<'_> {
 
 impl Drop for EventWriter<'_> {
     fn drop(&mut self) {
-        // Counted and told of where it happened.
+        // Counted and reported where it happened.
         let _ = io::Write::flush(self);
     }
 }

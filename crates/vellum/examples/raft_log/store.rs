@@ -35,8 +35,8 @@ pub(crate) struct Entry {
     pub(crate) payload: Vec<u8>,
 }
 
-/// The term that the node is in, whom it has voted for, and whether a majority did, for
-/// implementations that store that.
+/// The term that the node is in, its vote, and whether a majority did, for implementations that
+/// store that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) term: u64,

@@ -6,8 +6,8 @@ use crate::Result;
 use crate::options::choice::{Fill, Preallocate};
 use crate::options::method::Method;
 
-/// How to find what is advised for a log: from the path of its directory, which need not exist, the
-/// advice and the file that it stands in; `None` where there is none.
+/// How to find the advice for a log: from the path of its directory, which need not exist, the
+/// advice and its file; `None` where there is none.
 pub type AdviceSource = fn(&Path) -> Result<Option<(PathBuf, Advice)>>;
 
 /// The advice of a measurement for the files of a directory.
@@ -35,8 +35,8 @@ pub struct LogAdvice {
     /// [`Tuning::segment_capacity_bytes`](crate::Tuning::segment_capacity_bytes).
     pub segment_capacity_bytes: Option<u64>,
     /// How far ahead the process that creates the log makes pages ready, as in
-    /// [`Tuning::prefault_bytes`](crate::Tuning::prefault_bytes). It is not stored with the
-    /// log, so who opens the log later has its own.
+    /// [`Tuning::prefault_bytes`](crate::Tuning::prefault_bytes). It is not stored with the log, so
+    /// a later opener has its own.
     pub prefault_bytes: Option<u64>,
 }
 

@@ -115,7 +115,7 @@ pub enum OnStageFull {
     /// It commits what was appended before, and then appends.
     #[default]
     Commit,
-    /// It returns [`ErrorKind::NoSpace`]; nothing was reserved. Somebody has to commit.
+    /// It returns [`ErrorKind::NoSpace`]; nothing was reserved. A process has to commit.
     Error,
 }
 

@@ -98,7 +98,7 @@ pub enum PathOrigin {
     Default,
     /// From a measurement on this device, which is stored beside the log.
     Measured,
-    /// Somebody chose it for this device, and it is stored beside the log.
+    /// A user chose it for this device, and it is stored beside the log.
     Chosen,
     /// From [`Tuning::commit_path`](crate::Tuning::commit_path).
     Options,

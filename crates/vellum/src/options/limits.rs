@@ -57,7 +57,7 @@ pub fn check_sparse(preallocate: Option<Preallocate>, fill: Option<Fill>) -> Res
     ))
 }
 
-/// An error about options; each that it names stands between `\0` and `\0`.
+/// An error about options; each that it names is between `\0` and `\0`.
 pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOption, message)
 }

@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// How the crate `vellum-parallel` writes one large file from several threads.
 ///
-/// It stands here because `vellum.toml` may name one:
+/// It is here because `vellum.toml` may name one:
 /// [`FileAdvice::method`](crate::advice::FileAdvice).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -25,9 +25,9 @@ pub enum Method {
     /// are no direct writes, [`Method::Buffered`] takes its place.
     Direct,
     /// Into the page cache. On tmpfs all threads store into huge pages. Elsewhere, and where there
-    /// are none, the thread that finds nobody else there uses `pwrite`, and the others store
-    /// through a shared mapping. Where such a mapping is not safe (btrfs,
-    /// FUSE, overlay, network), [`Method::Buffered`] takes its place.
+    /// are none, the thread that finds no other there uses `pwrite`, and the others store through a
+    /// shared mapping. Where such a mapping is not safe (btrfs, FUSE, overlay, network),
+    /// [`Method::Buffered`] takes its place.
     Mapped,
 }
 

@@ -54,7 +54,7 @@ pub struct Options {
     pub(crate) tuning: Tuning,
     pub(crate) mode: Option<u32>,
     pub(crate) create: Create,
-    /// Does not make the file `lock` either, which somebody may be removing.
+    /// Does not make the file `lock` either, which another process may be removing.
     pub(crate) needs_lock: bool,
     pub(crate) read_only: bool,
     pub(crate) exclusive: bool,

@@ -22,14 +22,14 @@ pub enum OnFull {
     /// text logs.
     ///
     /// Dropping costs less than a microsecond: while the disk is known to be full, all processes
-    /// together look for space 20 times a second. So records go in again 50 ms after somebody else
-    /// made space, and at once after this log removed files or a process opened it.
+    /// together look for space 20 times a second. So records are appended again 50 ms after another
+    /// program made space, and at once after this log removed files or a process opened it.
     Drop,
 }
 
 named!(OnFull, "answer to a full disk", Error = "error", Block = "block", Drop = "drop");
 
-/// When a text log goes on in a new file, and which of its files it keeps.
+/// When a text log continues in a new file, and which of its files it keeps.
 ///
 /// Belongs to the log, not to a process: it is stored with the log, every process follows it, and
 /// an opener with another policy changes it for all. `None` is no limit.
@@ -52,7 +52,7 @@ pub struct Policy {
     pub compression: Compression,
 }
 
-/// Stands for "no limit" where a policy is stored.
+/// The stored value of "no limit" in a policy.
 const NONE: u64 = u64::MAX;
 /// Numbers that a policy is stored as.
 pub(crate) const NUMBER_COUNT: usize = 7;
@@ -143,7 +143,7 @@ impl PolicyUpdate {
         said.into_iter().filter(|(_, is_said)| *is_said).map(|(name, _)| name).collect()
     }
 
-    /// The policy of a log that has `stored`; zeros stand for no limit.
+    /// The policy of a log that has `stored`; zeros mean no limit.
     pub(crate) fn applied_to(&self, stored: Policy) -> Policy {
         fn limit(update: Option<u64>, stored: Option<u64>) -> Option<u64> {
             update.map_or(stored, |limit| (limit != 0).then_some(limit))

@@ -1,4 +1,4 @@
-//! The options of text logs: when they go on in a new file, and which files they keep.
+//! The options of text logs: when they continue in a new file, and which files they keep.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,15 +17,15 @@ const ROTATIONS_PER_SEGMENT: u64 = 16;
 const ROTATING_CAPACITY_BYTES_MIN: u64 = 16 << 20;
 
 impl Options {
-    /// Length in bytes at which a text log goes on in a new file: a record that would make the file
-    /// longer goes into the next, so that only a record that is longer itself makes a longer file.
-    /// 0 is no limit but the segment's capacity. Default for a new log: no limit.
+    /// Length in bytes at which a text log continues in a new file: a record that would make the
+    /// file longer goes into the next, so that only a record that is longer itself makes a longer
+    /// file. 0 is no limit but the segment's capacity. Default for a new log: no limit.
     ///
     /// A new log for which this is chosen, and no
     /// [`segment_capacity_bytes`](crate::Tuning::segment_capacity_bytes), has segments of 16 times
     /// this, from 16 MiB to 1 GiB, so that there is room for a change and for a long line. A line
     /// that is longer than this has a file of its own, and is cut over several only where it is
-    /// longer than a segment. Where a segment is full before the limit, the log goes on in a file
+    /// longer than a segment. Where a segment is full before the limit, the log continues in a file
     /// whose name ends in `-more.log`, and the limit is for both together.
     ///
     /// This option and the six that follow are the log's [`Policy`](crate::stat::Policy): they are
@@ -36,7 +36,7 @@ impl Options {
         self
     }
 
-    /// Time after which a text log goes on in a new file, in whole seconds. The moments are the
+    /// Time after which a text log continues in a new file, in whole seconds. The moments are the
     /// multiples of this since 1970-01-01 00:00:00 UTC, moved by
     /// [`rotate_offset`](Options::rotate_offset); the first record after one of them starts the new
     /// file, and where there is no record there is no file. Zero is never. Default for a new log:
@@ -54,7 +54,7 @@ impl Options {
         self
     }
 
-    /// Bytes that the files of a log may take together, the current one included. When it goes on
+    /// Bytes that the files of a log may take together, the current one included. When it continues
     /// in a new file, the oldest are removed. 0 is no limit, the default for a new log.
     ///
     /// A framed log counts positions, from the oldest record to the tail. Only whole segments go,
@@ -67,8 +67,8 @@ impl Options {
     }
 
     /// How long a closed file is kept, in whole seconds since its last record was written. Zero is
-    /// for ever, the default for a new log. Old files go when the log goes on in a new one, and
-    /// when it is opened.
+    /// for ever, the default for a new log. Old files are removed when the log continues in a new
+    /// one, and when it is opened.
     ///
     /// A framed log notes a time in the segment that is written, each time it makes another one and
     /// when it is opened. Records count as written at the next note, which may be a segment late:
@@ -83,15 +83,16 @@ impl Options {
     /// them, the default for a new log.
     ///
     /// Only files count that a rule or [`rotate`](crate::Log::rotate) ended. One that was only full
-    /// goes on in a file whose name ends in `-more.log`; the two count as one, and go together.
+    /// continues in a file whose name ends in `-more.log`; the two count as one, and are removed
+    /// together.
     pub fn retain_files(mut self, count: u64) -> Options {
         self.policy.retain_files = Some(count);
         self
     }
 
-    /// Whether and how closed files of a text log are compressed, by the process that went on in
-    /// the new one: a [`Compression`], or `true` for zstd. Default for a new log: no. Files that
-    /// are compressed already stay so, whichever way it was; all are read.
+    /// Whether and how closed files of a text log are compressed, by the process that began the new
+    /// one: a [`Compression`], or `true` for zstd. Default for a new log: no. Files that are
+    /// compressed already stay so, whichever way it was; all are read.
     pub fn compress(mut self, compression: impl Into<Compression>) -> Options {
         self.policy.compression = Some(compression.into());
         self

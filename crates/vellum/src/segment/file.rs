@@ -287,7 +287,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Writes several pieces by one system call at `offset`, going on after a short write.
+    /// Writes several pieces by one system call at `offset`, continuing after a short write.
     ///
     /// The caller has seen to it that this process may write to the whole segment: asking here too
     /// would cost a short record a third of its time.
@@ -455,7 +455,7 @@ impl ReadSegment {
     }
 }
 
-/// Whether nobody reads the segment file at `path`, so that it may be used again.
+/// Whether no process reads the segment file at `path`, so that it may be used again.
 pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
     let is_locked = || -> io::Result<bool> {
         let fd = dir.open_file(path, OFlags::RDWR)?;

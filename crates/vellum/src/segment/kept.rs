@@ -3,7 +3,7 @@
 //!
 //! They are few, and are used in the second in which they were opened. So a file that was replaced
 //! or removed is noticed a second later, and one that was trimmed does not take space for long
-//! where the process goes on reading or appending.
+//! where the process keeps reading or appending.
 //!
 //! No thread waits for another: one that finds the files in use opens the file anew.
 

@@ -30,7 +30,7 @@ pub(crate) struct SegmentFile {
 
 /// The segment files of a log, oldest first.
 ///
-/// Where a file is there compressed and as it was, because somebody died between the two, the
+/// Where a file is there compressed and as it was, because a process died between the two, the
 /// compressed one counts: it was on the device before it got its name, and a power cut may bring
 /// back the other as it was long before. Of two that differ in time the later counts: the other is
 /// of a creation that failed, and could not even be undone.
@@ -105,8 +105,8 @@ impl Listing {
         files.windows(2).take_while(|pair| pair[1].first <= position).count()
     }
 
-    /// The files from the one that the newest continues on: as long as no rule and nobody's wish
-    /// starts another, they count as one.
+    /// All files since the one that the newest continues: as long as no rule and no call starts
+    /// another, they count as one.
     pub(crate) fn newest_group(&self) -> &[SegmentFile] {
         let start = self.files.iter().rposition(|file| !file.is_continuation);
         &self.files[start.unwrap_or(0)..]

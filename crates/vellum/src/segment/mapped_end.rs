@@ -58,7 +58,7 @@ impl MappedEnd {
         is_lost
     }
 
-    /// The stretch in which `offset` lies, mapped.
+    /// The stretch around `offset`, mapped.
     #[inline]
     fn stretch_of(&mut self, file: impl AsFd, offset: u64) -> Option<&Stretch> {
         let begin = offset / STRETCH_BYTES * STRETCH_BYTES;

@@ -1,12 +1,13 @@
 //! Slowing down before the kernel does.
 //!
-//! Appends that go on for longer than the device can follow fill memory with pages that wait to be
+//! Appends that last longer than the device can follow fill memory with pages that wait to be
 //! written. From half-way between its two limits on, the kernel stops a process that makes more of
 //! them, for 10 to 200 ms at a time. Here that is the process that makes space ready, and all
 //! others wait for it. So a process that has made space ready pauses often and briefly when the
 //! kernel is about to begin, once it holds nothing that others wait for.
 //!
-//! What decides is how much memory waits in the whole machine. While there is room, nobody pauses.
+//! The amount of waiting memory in the whole machine decides. While there is room, no process
+//! pauses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::sys::descriptor::above_standard;
 use crate::sys::file::Stream;
 use crate::{Compression, Error, ErrorKind, Result};
 
-/// What zstd itself takes where nobody chooses.
+/// The default of zstd itself.
 #[cfg(feature = "zstd")]
 const ZSTD_LEVEL: i32 = 3;
 /// What zstd returns where it found no memory: `ZSTD_error_memory_allocation` in `zstd_errors.h`.

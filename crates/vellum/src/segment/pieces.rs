@@ -15,7 +15,8 @@ const SIZES: [u64; 3] = [1 << 20, 256 << 10, 64 << 10];
 const TRY_EVERY: u32 = 16;
 /// Shorter writes tell nothing.
 const TIMED_BYTES_MIN: u64 = 256 << 10;
-/// So many nanoseconds for a mebibyte are long for those who wait for the first of its records.
+/// So many nanoseconds for a mebibyte are long for a reader that waits for the first of its
+/// records.
 const SLOW_NANOS: u64 = 600_000;
 /// The size of their windows then.
 const SLOW_WINDOW_BYTES: u64 = 256 << 10;

@@ -1,11 +1,11 @@
-//! Making file space ready before anybody may reserve it.
+//! Making file space ready before it may be reserved.
 //!
 //! Whatever runs out (blocks, quota, file-size limit) runs out here, where nothing has been
 //! promised yet. All of it happens under the log's prepare lock.
 //!
-//! **If the process dies here**: a file under its unfinished name is replaced by the next who
-//! prepares; a finished segment beyond `allocated_end` is replaced, because nobody can have
-//! reserved in it; zeros written beyond `ready_end` are written again.
+//! **If the process dies here**: a file under its unfinished name is replaced by the next preparer;
+//! a finished segment beyond `allocated_end` is replaced, because no process can have reserved in
+//! it; zeros written beyond `ready_end` are written again.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub(crate) struct Preparer<'a> {
     /// How large the pieces are in which zeros are written ahead.
     pub(crate) pieces: &'a Pieces,
     /// Bytes of the log that a segment gets blocks for: less than its capacity where a text log
-    /// goes on in a new file before.
+    /// continues in a new file before.
     pub(crate) room: u64,
     /// Whether a segment gets blocks alone that would get zeros.
     pub(crate) skips_zeros: bool,
@@ -303,8 +303,8 @@ impl Preparer<'_> {
         Listing::read(self.dir)?.get(first).map_or(Ok(()), |file| file.remove(self.dir))
     }
 
-    /// Keeps the first of `files` that nobody reads as spares, if the log recycles and has not
-    /// enough of them: no more than `most`. Those beyond go.
+    /// Keeps the first of `files` that no process reads as spares, if the log recycles and has not
+    /// enough of them: no more than `most`. The others are removed.
     pub(crate) fn keep_spares(&self, files: &[&SegmentFile], most: u64) -> Result<()> {
         if !self.preparation().recycles {
             return Ok(());
@@ -317,7 +317,7 @@ impl Preparer<'_> {
         for file in files.iter().take(SPARES_MAX * 4).filter(is_free).take(missing) {
             let to = file.path.with_extension(&SPARE_SUFFIX[1..]);
             match self.dir.rename(&file.path, &to) {
-                // Somebody else has trimmed too.
+                // Another process has trimmed too.
                 Err(Errno::NOENT) => {}
                 answer => answer.or_os("keep the segment as a spare", &file.path)?,
             }

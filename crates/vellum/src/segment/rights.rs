@@ -62,7 +62,7 @@ impl Rights {
         })
     }
 
-    /// Those of a file that is made of another: nobody may do with it what he may not do with that.
+    /// Those of a file that is made from another: it grants no more than that one.
     pub(crate) fn within(&self, file: &OwnedFd) -> io::Result<Rights> {
         let found = fs::fstat(file)?;
         let group = if found.st_gid == self.gid { found.st_mode >> 3 } else { found.st_mode };
@@ -78,7 +78,7 @@ impl Rights {
         }
         let fd = dir.open_or_create(path, self.mode)?;
         let found = fs::fstat(&fd)?;
-        // Somebody may have put a file of his choice there. This one is empty, and nowhere else.
+        // A user may have put a file of his choice there. This one is empty, and nowhere else.
         if found.st_size == 0 && found.st_nlink == 1 {
             let writers = if self.is_new { found.st_mode } else { self.mode } & 0o222;
             // Fails for a process that does not own the file; then its creator died between the two
@@ -120,7 +120,7 @@ impl Rights {
         fs::fchmod(fd, Mode::from_raw_mode(mode))
     }
 
-    /// Gives the file of a new log to the owner of the directory, if that is somebody else.
+    /// Gives the file of a new log to the owner of the directory, if that is another user.
     fn give_to_owner(&self, fd: &OwnedFd) -> io::Result<()> {
         match fs::fstat(fd)?.st_uid == self.uid {
             true => Ok(()),
@@ -148,8 +148,8 @@ impl Rights {
         }
     }
 
-    /// Permission bits for a file with this owner and group, with which those may write who may
-    /// write to the log, and nobody may read who may not read it.
+    /// Permission bits for a file with this owner and group, with which all users may write that
+    /// may write to the log, and none may read that may not read it.
     fn mode_of(&self, uid: u32, gid: u32) -> Option<u32> {
         let may_write = |bits: u32| bits & 0o6 == 0o6;
         let (group, others) = (self.mode >> 3, self.mode);

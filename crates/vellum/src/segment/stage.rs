@@ -14,9 +14,9 @@
 //! position only, as in a segment that is used again.
 //!
 //! The header of a stage has the identity that is stored in the control file's words, and the log's
-//! epoch. Words that tell of the stage tell of files with that identity. Where no words are
-//! believed, the epoch tells: in one epoch a position is given out once, so whole frames in a stage
-//! of the newest epoch are the records that were appended there (`files::recover::staged`).
+//! epoch. Words that name the stage name files with that identity. Where no words are believed, the
+//! epoch decides: in one epoch a position is given out once, so whole frames in a stage of the
+//! newest epoch are the records that were appended there (`files::recover::staged`).
 //!
 //! Nothing is stored through a mapping where a full disk could make a store fail
 //! (`Filesystem::mapping_hazard`). There, records are written to the stage by `pwrite`, onto blocks
@@ -136,14 +136,14 @@ impl Stage {
         }
     }
 
-    /// Drops every stage that is in the directory, as it was listed; what cannot be removed is
-    /// removed by the next who comes.
+    /// Drops every stage that is in the directory, as it was listed; a file that cannot be removed
+    /// is left to the next process.
     pub(crate) fn retire_all(&self, listing: &Listing) {
         listing.stages.iter().for_each(|path| self.remove(path));
     }
 
     fn remove(&self, path: &Path) {
-        // One with another name may be somebody else's file, which was linked here.
+        // One with another name may be another user's file, which was linked here.
         if let Ok(fd) = self.dir.open_file(path, OFlags::RDWR)
             && fs::fstat(&fd).is_ok_and(|found| found.st_nlink == 1)
         {

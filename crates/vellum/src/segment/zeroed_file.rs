@@ -44,7 +44,7 @@ impl ZeroedFile {
     /// would fail.
     ///
     /// The page cache keeps pages in folios, and the first store into a page needs blocks for all
-    /// of its folio. A folio may reach beyond `end`, where the file does: somebody has read there,
+    /// of its folio. A folio may reach beyond `end`, where the file does: a process has read there,
     /// or a longer write has found the disk full.
     pub(crate) fn prove_storable(&self, end: u64) -> io::Result<()> {
         if sys::file::len(self.fd())? <= end {

@@ -89,7 +89,7 @@ pub(crate) fn stages(log: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Makes a log that nobody uses one of another boot.
+/// Makes an unused log one of another boot.
 pub(crate) fn in_another_boot(log: &Path) {
     for name in ["control", "geometry"] {
         let path = log.join(name);

@@ -32,7 +32,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("follow the policy of another", policy::follow_the_policy_of_another),
 ];
 
-/// Options of a text log that goes on in a new file after so many bytes.
+/// Options of a text log that continues in a new file after so many bytes.
 fn rotating(bytes: u64) -> Options {
     Options::mapped_text().rotate_bytes(bytes)
 }

@@ -243,7 +243,7 @@ fn a_file_that_others_could_have_put_there_neither_steers_nor_stops() {
     fs::create_dir(&below).unwrap();
     advise(dir.path(), "[log]\nsegment_capacity_bytes = 8192\n");
     advise(&below, "damaged");
-    // For everybody as `/tmp` is, for a group, of another user.
+    // For all users as `/tmp` is, for a group, of another user.
     for (mode, owner, group) in
         [(0o1777, 0, 0), (0o777, 0, 0), (0o775, 0, GROUP), (0o1770, 0, GROUP), (0o755, NOBODY, 0)]
     {

@@ -131,7 +131,7 @@ fn check_two_processes(way: &str) {
         let start = |name: &str| Child::start("log with", &[path.to_str().unwrap(), way, name]);
         let mut children = [start("a"), start("b")];
         for _ in 0..20 {
-            // A writer goes on in a new file without a gap.
+            // A writer continues in a new file without a gap.
             let _ = log.rotate();
             log.append(b"between\n").unwrap();
         }

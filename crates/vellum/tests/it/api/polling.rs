@@ -69,7 +69,7 @@ fn who_polls_is_woken_and_does_not_just_look_again() {
             let dir = scratch();
             let log = small(layout).open(place(&dir)).unwrap();
             let mut reader = pollable(&log, is_durable);
-            // On a busy machine the timer may come first. Were nobody woken, it always would.
+            // On a busy machine the timer may come first. Without any wake-up, it always would.
             let is_woken = |_| {
                 while reader.next().unwrap().is_some() {}
                 let lsn = log.append(b"wake up\n").unwrap();

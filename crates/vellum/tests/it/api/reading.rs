@@ -1,4 +1,4 @@
-//! Readers: where they start, how they go on, and how they wait.
+//! Readers: where they start, how they continue, and how they wait.
 
 use std::time::Duration;
 
@@ -255,7 +255,7 @@ fn a_reader_that_stops_returns_what_starts_before_and_waits_for_nothing() {
                 }
                 assert_eq!(found, count, "{layout}, to {end}");
                 assert!(reader.position() >= end && reader.next().unwrap().is_none());
-                // It goes on where it stopped.
+                // It continues where it stopped.
                 reader.stop_at(Lsn::MAX);
                 while let Some(record) = reader.next().unwrap() {
                     found += usize::from(record.payload.starts_with(b"record"));

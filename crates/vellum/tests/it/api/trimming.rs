@@ -1,4 +1,4 @@
-//! Dropping the oldest part, and going on afterwards.
+//! Dropping the oldest part, and continuing afterwards.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -25,7 +25,7 @@ fn trim_stops_before_a_cursor_that_holds() {
         assert_eq!(free.reader().unwrap_err().kind(), ErrorKind::Trimmed);
         cursor.commit(all[150].0).unwrap();
         assert_eq!(log.trim(all[200].0).unwrap().begin, all[150].0);
-        // Nobody owns it, and it still holds in the next process.
+        // It has no owner, and still holds in the next process.
         drop((cursor, free, log));
         let log = Options::default().open(place(&dir)).unwrap();
         assert_eq!(log.trim(all[200].0).unwrap().held_at, Some(all[150].0));

@@ -1,5 +1,5 @@
-//! The directory that a log was opened in is the one that it stays in, and nothing that somebody
-//! puts there leads out of it.
+//! The directory that a log was opened in is the one that it stays in, and no planted file there
+//! leads out of it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -182,7 +182,7 @@ fn a_process_that_goes_elsewhere_keeps_its_log() {
     }
 }
 
-/// Opens a log, and goes on with it in a child that has closed all descriptors, as daemons do.
+/// Opens a log, and uses it in a child that has closed all descriptors, as daemons do.
 pub(crate) fn become_a_daemon(arguments: &[String]) {
     std::env::set_current_dir(&arguments[0]).unwrap();
     let (layout, fill) = shape(&arguments[1..]);
@@ -256,7 +256,7 @@ fn a_log_whose_path_another_one_has_taken_is_left() {
         fs::create_dir(&before).unwrap();
         let log = small(layout).tuning(Tuning::new().fill(fill)).open(before.join("log")).unwrap();
         fs::rename(&before, &after).unwrap();
-        // Somebody else makes a log of the same name.
+        // Another process makes a log of the same name.
         fs::create_dir(&before).unwrap();
         let other =
             small(layout).tuning(Tuning::new().fill(fill)).open(before.join("log")).unwrap();

@@ -10,7 +10,7 @@ use vellum::{ErrorKind, Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::{LAYOUTS, PATIENCE, place, scratch, segment_files, small};
 
-/// Nobody reads as much as this in time; a hole takes no space.
+/// No process reads as much as this in time; a hole takes no space.
 const GIANT_LEN: u64 = 4 << 40;
 /// Positions where no file is, far behind all others.
 const FAR: u64 = 1 << 53;
@@ -117,7 +117,7 @@ fn what_lies_behind_the_end_of_a_segment_is_not_read() {
     }
 }
 
-/// Stores positions into the shared words of a log that nobody uses.
+/// Stores positions into the shared words of an unused log.
 fn scribble(log: &Path, words: &[(u64, u64)]) {
     let control = File::options().write(true).open(log.join("control")).unwrap();
     for (word, value) in words {
@@ -145,7 +145,7 @@ fn positions_behind_all_files_are_told_or_not_believed() {
                 vec![(ALLOCATED_END, far)],
                 vec![(READY_END, far), (ALLOCATED_END, far)],
             ] {
-                // Before somebody opens the log, and while he has it open.
+                // Before a process opens the log, and while it has it open.
                 for is_open in [false, true] {
                     let dir = filled(layout, fill);
                     let open = is_open.then(|| Options::default().open(place(&dir)).unwrap());

@@ -12,7 +12,7 @@ use crate::support::{is_root, place, segment_files, small};
 
 const GROUP: u32 = 23456;
 
-/// Longer than any file of the logs here, so that no offset of theirs lies behind it.
+/// Longer than any file of the logs here, so that no offset of theirs is behind it.
 fn secret() -> Vec<u8> {
     b"a secret of root\n".repeat(2000)
 }

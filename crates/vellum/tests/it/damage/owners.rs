@@ -17,7 +17,7 @@ const SERVICE: u32 = 12345;
 const OTHER: u32 = 12346;
 const GROUP: u32 = 23456;
 
-/// A user, as a role is told of one.
+/// A user, in the arguments of a role.
 #[derive(Clone, Copy)]
 struct User {
     uid: u32,
@@ -169,7 +169,7 @@ fn a_log_stays_usable_for_two_users_of_one_group() {
     for (layout, create) in SHAPES {
         for directory in [0o770, 0o2770] {
             let (_dir, log) = home_of(0, GROUP, directory);
-            // Where the directory hands its group down, it does not matter who comes first.
+            // Where the directory hands its group down, the order of the users does not matter.
             let creator = if directory == 0o770 { first } else { User { umask: 0, ..second } };
             assert_eq!(act(creator, &log, create, layout, 0o660), "done");
             for user in [second, first, second, user(0), first] {
@@ -186,7 +186,7 @@ fn a_log_stays_usable_for_two_users_of_one_group() {
     }
 }
 
-/// An access control list, as the kernel stores it: its owner, the users named, and nobody else.
+/// An access control list, as the kernel stores it: its owner, the users named, and no others.
 fn list_of(users: &[u32]) -> Vec<u8> {
     const NOBODY: u32 = u32::MAX;
     let (owner, group, mask, others) =

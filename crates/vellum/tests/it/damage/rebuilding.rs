@@ -38,8 +38,8 @@ fn records(log: &Log) -> Vec<Read> {
     all
 }
 
-/// Opens an image and asserts that exactly `expected` is in it, that it goes on, and that the same
-/// comes out when the control file is lost once more.
+/// Opens an image and asserts that exactly `expected` is in it, that it continues, and that the
+/// same comes out when the control file is lost once more.
 #[track_caller]
 fn assert_recovers(image: &Path, expected: &[Read], case: &str) {
     let lsns = |reads: &[Read]| reads.iter().map(|read| read.0.get()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Users who may not do everything. Needs root, to become another user in a second process.
+//! Users with limited rights. Needs root, to become another user in a second process.
 
 use std::fs::{self, Permissions};
 use std::os::fd::AsRawFd;
@@ -60,8 +60,8 @@ fn permissions_decide_who_may_read_and_who_may_write() {
             (0o755, 0o644, [denied, "reads 1"]),
             (0o700, 0o644, [denied, denied]),
             (0o755, 0o600, [denied, denied]),
-            // A directory that nobody may write to is no hindrance for readers, as long as no
-            // file has to be made it is none for writers either.
+            // A read-only directory is no hindrance for readers, as long as no file has to be made
+            // it is none for writers either.
             (0o755, 0o666, ["reads 1", "reads 1"]),
             (0o777, 0o666, ["reads 1", "reads 1"]),
         ] {
@@ -138,7 +138,7 @@ fn a_reader_with_no_more_than_read_permission_holds_nobody_up() {
         let path = place(&dir);
         let mut reader = Child::start("lock everything as nobody", &[path.to_str().unwrap()]);
         reader.expect("locked");
-        // Writers go on over many segments, come and go, and trim.
+        // Writers fill many segments, come and go, and trim.
         for index in 0..20 {
             log.append(format!("{index}\n").as_bytes()).unwrap();
             reader.expect(&index.to_string());

@@ -2,8 +2,8 @@
 //! files are made, left, trimmed and truncated: errors are allowed, crashes and hangs are not, and
 //! readers get only appended records.
 //!
-//! A second process tries one scribble after the other and says which. When it dies or falls
-//! silent, the scribble it named last is to blame, and another process goes on behind it.
+//! A second process tries one scribble after the other and prints which. When it dies or falls
+//! silent, the scribble it named last is to blame, and another process continues behind it.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -283,7 +283,8 @@ fn scribble_over(options: &Options) {
     assert!(tried > 700, "only {tried} were tried");
 }
 
-/// Has a process try its share, and another go on where one crashes or hangs; returns the faults.
+/// Has a process try its share, and another continue where one crashes or hangs; returns the
+/// faults.
 fn share_of(number: u64, template: &str, work: &str, tried: &AtomicU64) -> Vec<String> {
     let (mut faults, mut from) = (Vec::new(), 0);
     // A few are enough to know; each hang costs its bound.

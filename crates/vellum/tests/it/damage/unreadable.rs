@@ -9,7 +9,7 @@ use vellum::{ErrorKind, Layout, Log, Lsn, Options, repair};
 
 use crate::support::{copy_log, payload, place, read_all, scratch, segment_files, small};
 
-/// A log of several segments that nobody has closed, at a place of its own.
+/// A log of several segments that no process has closed, at a place of its own.
 fn unclosed_log(at: &Path) -> Log {
     let options = small(Layout::Framed);
     let first = at.with_extension("first");

@@ -29,7 +29,7 @@ fn a_checkpoint_survives_power_cuts_closing_and_trimming() {
     }
 }
 
-/// The commit record with a new checkpoint may arrive, and not what lies in front of it.
+/// The commit record with a new checkpoint may arrive, and not the records in front of it.
 #[test]
 fn a_checkpoint_whose_record_a_power_cut_has_taken_is_the_one_before() {
     for options in kinds().into_iter().take(3) {

@@ -17,7 +17,7 @@ fn small() -> Options {
     staged().tuning(Tuning::new().segment_capacity_bytes(4096))
 }
 
-/// A log with a few commits over two segments, closed with a record that nobody committed.
+/// A log with a few commits over two segments, closed with an uncommitted record.
 fn closed_log(place: &Path) -> Vec<Read> {
     let log = small().open(place).unwrap();
     for seed in 0..8 {
@@ -108,7 +108,7 @@ fn a_torn_tail_is_cut_and_reported_and_never_comes_back() {
     assert!(left >= whole);
     assert_holds(&recovered, &expected[..left]);
     assert!(recovered.recovery().unwrap().cut_bytes > 0, "{:?}", recovered.recovery());
-    // The same records again: behind them stand those that were cut, if they were left there.
+    // The same records again: behind them are those that were cut, if they were left there.
     for read in &expected[left..left + 1] {
         assert_eq!(recovered.append_durable(&read.1).unwrap(), read.0);
     }

@@ -18,7 +18,7 @@ fn commit_some(log: &Log, count: u64) -> vellum::Result<Lsn> {
     Ok(last)
 }
 
-/// The caller was told of the failed sync, and everybody is told from now on.
+/// The caller got the error of the failed sync, and all callers get it from now on.
 fn assert_ends_commits(log: &Log, error: &vellum::Error, what: &str) {
     assert_eq!(error.raw_os_error(), Some(EIO), "{what}: {error}");
     assert_poisoned(log, what);

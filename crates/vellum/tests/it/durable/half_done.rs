@@ -12,7 +12,7 @@ use crate::support::{
     Read, assert_holds, is_root, payload, place, scratch, segment_files, skip, until,
 };
 
-/// A file or directory that nobody may change, until this is dropped.
+/// A file or directory that no process may change, until this is dropped.
 struct Immutable<'a>(&'a Path);
 
 impl Immutable<'_> {

@@ -1,5 +1,5 @@
-//! What threads of the program do for those who append: an append syncs nothing, and writes no more
-//! than its windows of zeros.
+//! The work of threads of the program for appends: an append syncs nothing, and writes no more than
+//! its windows of zeros.
 
 use libc::EIO;
 use vellum::{Committer, Fill, Log, OnStageFull, Options, SegmentKeeper, Tuning};

@@ -210,7 +210,7 @@ fn a_damaged_copy_is_replaced_and_without_another_the_log_does_not_open() {
         for name in ["geometry", "control"] {
             let file =
                 File::options().read(true).write(true).open(place(&copy).join(name)).unwrap();
-            // Any byte may stand there.
+            // Any byte may be there.
             let (mut byte, offset) = ([0], BLOCK.start as u64 + 30);
             file.read_exact_at(&mut byte, offset).unwrap();
             file.write_all_at(&[!byte[0]], offset).unwrap();
@@ -395,7 +395,7 @@ fn an_application_tag_is_stored_and_another_is_refused() {
     assert_eq!(tagged(0).open(&plain).unwrap_err().kind(), ErrorKind::InvalidOption);
 }
 
-/// One of the logs that came from the same log: its files, and whether somebody has it open.
+/// One of the logs that came from the same log: its files, and whether a process has it open.
 struct Line {
     dir: TempDir,
     log: Option<Log>,

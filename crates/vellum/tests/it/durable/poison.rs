@@ -272,7 +272,7 @@ fn a_cursor_that_no_device_took_holds_back_what_it_needs() {
     if error.kind() != ErrorKind::NoSpace {
         return skip(test, &format!("the kernel has another error for a full disk below: {error}"));
     }
-    // So the log goes on.
+    // So the log continues.
     failing.mend();
     let begin = log.trim(lsns[39]).unwrap().begin;
     drop((cursor, log));

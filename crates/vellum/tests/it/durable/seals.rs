@@ -14,7 +14,7 @@ use crate::support::{Over, place, read_from, scratch, segment_files};
 const SEAL_PAYLOAD_LEN: u32 = 24;
 const HEADER_LEN: u64 = 4096;
 
-/// How many seals stand in a framed log.
+/// How many seals a framed log has.
 fn seals(log: &Path) -> u64 {
     segment_files(log).iter().map(|file| seals_in(&fs::read(file).unwrap())).sum()
 }

@@ -25,7 +25,7 @@ fn what_is_truncated_is_gone_for_good_and_its_positions_are_used_again() {
             assert_holds(&log, &all);
             let copy = after_power_cut(&place(&dir));
             assert_holds(&Options::default().open(place(&copy)).unwrap(), &all);
-            // The same lengths again, so that old records would stand where new ones end.
+            // The same lengths again, so that old records would be where new ones end.
             for seed in keep as u64..40 {
                 all.push(append(&log, seed));
                 let lsn = all.last().unwrap().0;

@@ -1,4 +1,4 @@
-//! Words that do not tell of the segments: of a copy, of an older image, of an unknown boot.
+//! Words that are not about the segments: of a copy, of an older image, of an unknown boot.
 //!
 //! Everything here happens in one boot, so the boot id alone would let the words be believed.
 
@@ -243,7 +243,7 @@ pub(super) fn killed(options: &Options, path: &Path) {
     holder.expect("holds");
     let log = options.open(path).unwrap();
     (100..150).for_each(|index| assert!(log.append(&line(index)).is_ok()));
-    // The process that closes it is not the last, so that nobody tidies.
+    // The process that closes it is not the last, so that no process tidies.
     drop(log);
     holder.kill();
     child.kill();
@@ -414,7 +414,8 @@ fn a_stage_of_an_earlier_epoch_is_not_believed() {
     }
 }
 
-/// The first who writes to a file of a lower layer gets a copy of it, with the same number.
+/// The first process that writes to a file of a lower layer gets a copy of it, with the same
+/// number.
 #[test]
 fn a_log_in_the_lower_layer_of_an_overlay_is_followed_into_the_upper_one() {
     let test = "a_log_in_the_lower_layer_of_an_overlay_is_followed_into_the_upper_one";

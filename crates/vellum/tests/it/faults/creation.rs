@@ -21,7 +21,7 @@ fn closed_log(path: &Path, layout: Layout) -> Vec<Read> {
     (0..40).map(append).collect()
 }
 
-// F11: a creator that died half-way left a log that nobody could ever open.
+// F11: a creator that died half-way left a log that could never be opened.
 #[test]
 fn a_log_whose_creator_died_anywhere_is_created_by_the_next() {
     type Leftovers = &'static [(&'static str, &'static [u8])];

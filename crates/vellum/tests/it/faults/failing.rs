@@ -1,5 +1,5 @@
 //! Storage that fails under a mapping: no process dies of it, nothing that was acknowledged is
-//! lost, and the log goes on when the storage does.
+//! lost, and the log works again when the storage does.
 
 use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -45,7 +45,7 @@ pub(crate) fn append_until_it_fails(arguments: &[String]) {
         if child::hear().is_none() {
             return;
         }
-        // Where that is told of once, the next one goes on.
+        // Where that is reported once, the next one continues.
     }
 }
 

@@ -126,7 +126,7 @@ fn told(line: &[u8]) -> Option<u64> {
     count.parse().ok()
 }
 
-/// Numbers of the lines of one writer; 0 for a line that tells of drops.
+/// Numbers of the lines of one writer; 0 for a line that reports drops.
 fn numbers_of(name: &str, lines: &[Vec<u8>]) -> Vec<usize> {
     let number = |line: &Vec<u8>| {
         if told(line).is_some() {
@@ -191,7 +191,7 @@ fn records_that_were_dropped_are_told_of_where_the_newest_file_was_removed() {
     assert_eq!(told, dropped);
 }
 
-/// Every gap in a writer's numbers has a line before it that tells of drops.
+/// Every gap in a writer's numbers has a line before it that reports drops.
 fn check_writer(numbers: &[usize], count: usize) {
     let mut last = 0;
     let mut has_line = false;
@@ -377,7 +377,7 @@ fn what_the_policy_lets_go_of_makes_space() {
             Layout::Text => Options::default().retain_bytes(512 << 10),
             _ => return small.make_space(),
         };
-        // Nobody can go on in a new file, which would be the moment to look at the policy.
+        // No process can continue in a new file, which would be the moment to apply the policy.
         drop(policy.open(small.log()).unwrap());
         // This process has the removed files open, and is not about to append.
         log.trim(log.begin()).unwrap();

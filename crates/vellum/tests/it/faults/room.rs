@@ -1,4 +1,4 @@
-//! A process that waits on a full disk makes room by the log's own policy, with nobody's help.
+//! A process that waits on a full disk makes room by the log's own policy, without help.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A full disk: F10.
 //!
 //! The predecessor's host program was killed by `SIGBUS`. Here an append is refused before anything
-//! is reserved, and the log goes on when there is space again.
+//! is reserved, and the log continues when there is space again.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -133,7 +133,7 @@ fn a_full_ext4_refuses_records_and_the_log_goes_on_when_there_is_space() {
     }
 }
 
-/// Has a thread meet the full disk and end, and another one go on when there is space.
+/// Has a thread meet the full disk and end, and another one continue when there is space.
 pub(crate) fn fail_in_a_thread(arguments: &[String]) {
     let log = Options::default().open(&arguments[0]).unwrap();
     let record = payload(log.layout(), 1, 50_000);

@@ -85,7 +85,7 @@ impl Expectation {
         all
     }
 
-    /// The text that `parse` reads; only whoever makes golden logs needs it.
+    /// The text that `parse` reads; only the maker of golden logs needs it.
     #[allow(dead_code)]
     pub(crate) fn to_text(&self, what: &str) -> String {
         let mut text = format!("# {what}\n");

@@ -19,7 +19,7 @@ enum Ending {
     Crashed,
     /// The same, and the first sector of the last record's payload never arrived.
     Torn,
-    /// Closed, and then truncated by somebody who died when it was noted where.
+    /// Closed, and then truncated by a process that died when it had noted where.
     Cutting,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Every writer has a number and counts its records. A record is *acknowledged* when its count is
 //! in a file that survives the writer (one `pwrite` after the append has returned). In the end each
-//! writer's records must be there from the first to the last acknowledged one, each once, whole
-//! and in order; at most what was being appended when it died may stand there beyond.
+//! writer's records must be there from the first to the last acknowledged one, each once, whole and
+//! in order; at most the record that was being appended when it died may be there beyond.
 //!
 //! `VELLUM_STRESS_SECONDS` makes it as long as one likes.
 

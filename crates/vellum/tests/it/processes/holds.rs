@@ -63,7 +63,7 @@ pub(crate) fn stop(child: &Child, log: &Log) {
     });
 }
 
-/// Has the word of a lock name a participant as its holder, as if it had stopped there; or nobody.
+/// Has the word of a lock name a participant as its holder, as if it had stopped there; or none.
 pub(crate) fn set_holder(log: &Path, lock: u64, pid: Option<i32>) {
     let control = File::options().read(true).write(true).open(log.join("control")).unwrap();
     let word = |offset: u64| {
@@ -177,7 +177,7 @@ fn a_process_that_is_stopped_while_it_writes_a_batch_is_named() {
             until("the commit has waited", || {
                 hold_of(&looker, HoldKind::CommitGroup, &holder).unwrap().waited
             });
-            // The dead hold nobody up.
+            // The dead block no process.
             holder.kill();
             let log = commit.join().unwrap().unwrap();
             assert!(log.stat().unwrap().holds.is_empty());
@@ -277,7 +277,7 @@ fn how_long_a_lock_is_waited_for_counts_for_this_hold_of_it_alone() {
         set_holder(log.path(), lock, None);
         waiter.join().unwrap().unwrap();
     });
-    // The waiter had the lock in between, and let go of it.
+    // The waiter had the lock in between, and released it.
     set_holder(log.path(), lock, Some(holder.pid()));
     assert_eq!(hold_of(&log, what, &holder).unwrap().waited, None);
     set_holder(log.path(), lock, None);

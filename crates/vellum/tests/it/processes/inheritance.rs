@@ -93,7 +93,7 @@ pub(crate) fn truncate_beside_a_child(arguments: &[String]) {
     });
     let refused = log.truncate(from).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Busy);
-    // Present again: nobody truncates beside this process either.
+    // Present again: no process truncates beside this one either.
     child::say("refused");
     child::hear();
     drop(writer);
@@ -123,7 +123,7 @@ fn a_child_that_has_not_attached_yet_keeps_its_parent_from_truncating() {
     });
 }
 
-/// Forks idle children while another thread opens and closes the log, until the parent lets go.
+/// Forks idle children while another thread opens and closes the log, until the parent ends it.
 pub(crate) fn fork_beside_openers(arguments: &[String]) {
     const FORKS: usize = 100;
     let (mut reader, writer) = std::io::pipe().unwrap();

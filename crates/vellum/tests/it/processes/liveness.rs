@@ -94,7 +94,7 @@ pub(crate) fn look_through_a_veiled_proc(arguments: &[String]) {
     let pid: u32 = arguments[1].parse().unwrap();
     let stat = log.stat().unwrap();
     let alive = stat.participants.iter().find(|p| p.pid == pid).is_some_and(|p| p.alive);
-    // Nobody repairs what the living hold.
+    // No process repairs ranges of the living.
     log.append(b"behind\n").unwrap();
     let mut reader = log.reader(Lsn::ZERO).unwrap();
     let seen = reader.follow(Some(Duration::from_millis(100))).unwrap().is_some();
@@ -166,7 +166,7 @@ fn a_process_that_reads_another_start_time_than_others_is_not_taken_for_dead() {
     }
     log.append(b"behind\n").unwrap();
     let mut reader = log.reader(Lsn::ZERO).unwrap();
-    // Longer than it takes to find out that somebody is dead.
+    // Longer than it takes to notice a death.
     assert!(reader.follow(Some(Duration::from_millis(100))).unwrap().is_none(), "it was padded");
     other.tell("go on");
     other.expect("published");
@@ -238,7 +238,7 @@ pub(crate) fn fork_and_look(arguments: &[String]) {
     fork::fork(|| {
         let first = alive(&log);
         child::say(&format!("alive {first}"));
-        // A child gets another parent before the last thread of the dead one lets go of its files.
+        // A child gets another parent before the last thread of the dead one closes its files.
         crate::support::until("the parent is gone", || {
             (std::os::unix::process::parent_id() != parent && !alive(&log)).then_some(())
         });

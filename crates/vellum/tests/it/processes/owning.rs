@@ -117,7 +117,7 @@ fn a_child_of_the_owner_neither_appends_nor_keeps_the_log_from_the_next_owner() 
     let heard = [owner.hears().unwrap(), owner.hears().unwrap()];
     let child = heard.iter().find_map(|line| line.parse::<i32>().ok()).expect("its number");
     assert!(heard.contains(&"waits".into()), "{heard:?}");
-    // Nobody else: the child becomes the owner, by its next append.
+    // No other process: the child becomes the owner, by its next append.
     owner.signal(libc::SIGKILL);
     owner.expect("owns it");
     assert_in_use(Options::wal().open(&path), child);

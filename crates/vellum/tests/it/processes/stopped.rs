@@ -59,7 +59,7 @@ fn a_stopped_process_is_waited_for_and_named_and_loses_nothing() {
         }
         let mut reader = log.reader(Lsn::ZERO).unwrap();
         assert_eq!(reader.follow(Some(Duration::from_millis(50))).unwrap(), None);
-        // No time is long enough: everybody who comes by finds that others have waited for a day.
+        // No time is long enough: every process that comes finds that others have waited for a day.
         holds::set_waited(&log, &holder, Duration::from_secs(86_400));
         assert_eq!(reader.follow(Some(Duration::from_millis(50))).unwrap(), None);
         let latest = *lsns.last().unwrap();

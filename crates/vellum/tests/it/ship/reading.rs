@@ -18,7 +18,7 @@ fn nothing_is_shipped_before_it_is_durable() {
         append(&log, 100, 0, 300);
         let (before, durable) = (log.durable(), shipper.durable().unwrap());
         let is_staged = log.stat().unwrap().fill == vellum::Fill::Staged;
-        // The shipper commits what nobody commits; a log that stages has who commits.
+        // The shipper commits records without a commit; a staged log has a committing writer.
         assert_eq!(durable == before, is_staged);
         assert!(is_staged || durable == log.published());
         append(&log, 1, 0, 300);

@@ -79,7 +79,7 @@ fn nobody_waits_for_a_shipper_that_is_not_there() {
         assert!(error.to_string().contains("durable here"), "{error}");
         let beyond = log.ship().wait(log.tail(), None).unwrap_err();
         assert_eq!(beyond.kind(), ErrorKind::OutOfRange);
-        // It dies while somebody waits, and rings no more.
+        // It dies while a process waits, and wakes no waiter.
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| log.ship().wait(lsn, Some(LONG)));
             other.kill();

@@ -94,7 +94,7 @@ pub(crate) fn concatenated(log: &Path) -> Vec<u8> {
     segment_files(log).iter().flat_map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Copies the files of a log that nobody uses.
+/// Copies the files of an unused log.
 pub(crate) fn copy_log(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -143,7 +143,7 @@ fn a_file_that_somebody_packs_with_gzip_is_read_on() {
 
 #[test]
 fn a_compressed_file_that_is_damaged_is_an_error_and_truncation_there_is_refused() {
-    // The checksum of zstd is the last four bytes, that of gzip stands before them.
+    // The checksum of zstd is the last four bytes, that of gzip is before them.
     for (compression, from_end) in [(Compression::Zstd, 1), (Compression::Gzip, 5)] {
         let dir = scratch();
         let log = rotating(1000).compress(compression).open(place(&dir)).unwrap();

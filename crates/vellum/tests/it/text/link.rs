@@ -13,7 +13,7 @@ fn linked() -> Options {
     Options::text().file_link(true)
 }
 
-/// A log at `DIR/app.log` with one line, that nobody has open.
+/// A log at `DIR/app.log` with one line, which no process has open.
 fn closed(dir: &Path) -> PathBuf {
     let path = dir.join("app.log");
     linked().open(&path).unwrap().append(b"one\n").unwrap();

@@ -65,8 +65,8 @@ fn check(log: &Log, acknowledged: &HashMap<String, u64>) {
     }
 }
 
-/// Every line is whole, and each writer's follow one another from the one that `start` tells of its
-/// first line. Returns the number behind the last of each writer.
+/// Every line is whole, and each writer's follow one another from the number that `start` has for
+/// its first line. Returns the number behind the last of each writer.
 fn check_order(log: &Log, start: impl Fn(u64) -> Option<u64>) -> HashMap<String, u64> {
     let mut next: HashMap<String, u64> = HashMap::new();
     for line in payloads(log) {
@@ -131,7 +131,7 @@ fn what_is_kept_has_no_gap_when_those_who_remove_and_compress_are_killed() {
     let acknowledged = campaign(&place(&dir), 7);
     drop(Options::default().open(place(&dir)).unwrap());
     let ends = check_order(&log, |_| None);
-    // Files that are kept hold the last lines of those who came last.
+    // Files that are kept hold the last lines of the last writers.
     let told = |(writer, end): (&String, &u64)| {
         let number = acknowledged.get(writer).copied().unwrap_or(0);
         assert!(*end > number, "{writer} was told that {number} is there");

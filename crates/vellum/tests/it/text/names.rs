@@ -49,7 +49,7 @@ fn a_name_is_never_earlier_than_the_one_before() {
     let log = rotating(100).open(place(&dir)).unwrap();
     log.append(&line(1, 90)).unwrap();
     drop(log);
-    // As if the clock had been an hour ahead then, and somebody had put it right.
+    // As if the clock had been an hour ahead then, and a user had put it right.
     let [old] = &segment_files(&place(&dir))[..] else { panic!() };
     let future = format!("29991231T235959Z-{:016x}.log", parts(old).1);
     fs::rename(old, place(&dir).join(&future)).unwrap();

@@ -180,7 +180,7 @@ fn positions_of_lines_that_a_closed_file_has_lost_are_refused() {
             }
         }
     }
-    // A reader that had come to the first of them goes on behind.
+    // A reader that had come to the first of them continues behind.
     let mut reader = log.reader_at_next(taken[17]).unwrap();
     assert_eq!(reader.next().unwrap().unwrap().payload, line(20, 100));
     assert_eq!(log.reader_at_next(taken[18]).unwrap_err().kind(), vellum::ErrorKind::OutOfRange);

@@ -231,7 +231,7 @@ fn a_line_longer_than_the_limit_has_a_file_of_its_own() {
     }
 }
 
-/// Appends `count` lines as another user, whose files everybody may write to.
+/// Appends `count` lines as another user, whose files all users may write to.
 pub(crate) fn append_as_user(arguments: &[String]) {
     let [path, user, count] = arguments else { panic!("three arguments") };
     let user = user.parse().unwrap();

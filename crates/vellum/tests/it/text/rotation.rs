@@ -1,4 +1,4 @@
-//! When the next file begins: by length, by time, because somebody asked.
+//! When the next file begins: by length, by time, by a call.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
