@@ -14,7 +14,7 @@ pub const CHUNK_BYTES: usize = 8 << 20;
 const READ_BYTES: usize = CHUNK_BYTES + (64 << 10);
 /// A smaller one than this is not.
 const SMALL: usize = 256 << 10;
-/// As many as fetches and those who write what was fetched hold together.
+/// As many as fetches and the writers of fetched bytes hold together.
 const READING: usize = 8;
 
 /// Equal buffers. Memory that was never written to is not resident.
@@ -58,7 +58,7 @@ impl Pool {
 }
 
 /// A buffer for something that is read, of this many bytes at least. It is one of a pool where it
-/// is large enough and one is free; nobody waits, because who reads may keep what was read.
+/// is large enough and one is free; no caller waits, because a reader may keep its bytes.
 pub fn reading(bytes: usize) -> Buffer {
     static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(READING, READ_BYTES));
     let is_usual = (SMALL..=READ_BYTES).contains(&bytes);

@@ -1,4 +1,4 @@
-//! The power of the local machine is cut while a log is shipped; then shipping goes on.
+//! The power of the local machine is cut while a log is shipped; then shipping continues.
 //!
 //! `VELLUM_SHIP_CUTS` says at how many moments of each recording. Two kinds of stores:
 //!
@@ -190,7 +190,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }
 
-/// Prints what the local log has, and complains if shipping does not go on as it should.
+/// Prints the records of the local log, and complains if shipping does not continue as it should.
 fn check(kind: &str, places: &Places) {
     // Before anything was acknowledged there may be no log.
     let Ok(log) = open(&places.log) else { return };

@@ -119,7 +119,7 @@ fn what_is_told_of_a_text_log_are_bytes_and_not_positions() {
     };
     let (url, dir) = (place.url(), place.path("log").display().to_string());
     let told = "312 KiB";
-    // Nobody has committed anything, and shipping does that first.
+    // No record is committed, and shipping does that first.
     let planned = run(&["ship", "--dry-run", &dir, &url]);
     assert!(
         planned.contains(&format!("{told} would be shipped now, in at least 5 objects")),

@@ -182,7 +182,7 @@ impl Place {
     fn new(dir: &Path) -> Result<Place> {
         std::fs::create_dir_all(dir)?;
         let dir = dir.join(format!("vellum-ship-bench-{}", std::process::id()));
-        // Somebody may have made one of this name before, with links in it.
+        // A user may have made one of this name before, with links in it.
         std::fs::create_dir(&dir)?;
         std::fs::create_dir(dir.join("store"))?;
         Options::wal().exclusive(false).open(dir.join("log"))?;
@@ -312,7 +312,7 @@ impl Drop for Place {
     }
 }
 
-/// Until a remote commit would wait, and not fail because nobody ships.
+/// Until a remote commit would wait, and not fail for want of a shipper.
 fn wait_for_shipper(log: &Log) -> Result<()> {
     until("no shipper has begun", || Ok(log.ship().state()?.pid.is_some()))
 }

@@ -126,7 +126,7 @@ impl Claim {
             // A chunk was faster, or the chunk that was there is gone.
             (Stage::Look(_), Answer::Saw(_)) => self.read_again(),
             (Stage::Check(seal), Answer::Saw(None)) => self.win(seal),
-            // The seal stands in the past of a generation that ended elsewhere.
+            // The seal is in the past of a generation that ended elsewhere.
             (Stage::Check(_), Answer::Saw(Some(_))) => self.read_again(),
             (stage, answer) => unreachable!("{stage:?} was answered by {answer:?}"),
         }

@@ -12,7 +12,7 @@ use crate::object::Key;
 /// What of a closed generation is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keep {
-    /// Everything from the newest start of a merged object on that lies at or before this position.
+    /// Everything from the newest start of a merged object on that is at or before this position.
     From(u64),
     /// Nothing is kept: everything is older than the retained range.
     Nothing,
@@ -52,7 +52,7 @@ pub fn deletable(generation: u32, end: Point, names: &[Key], keep: Keep) -> Vec<
     free
 }
 
-/// Merged objects stand for the chunks that they cover, so they go first.
+/// Merged objects replace the chunks that they cover, so they are deleted first.
 fn order(key: &Key) -> (bool, u64) {
     match *key {
         Key::Merged { start, .. } => (true, start),

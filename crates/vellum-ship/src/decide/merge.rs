@@ -20,7 +20,7 @@ pub(super) const CHUNKS_MIN: usize = 9;
 const READY_MAX: usize = 64;
 /// The most chunks that are remembered.
 const CREATED_MAX: usize = 4 * CHUNKS_MAX;
-/// So many wait, and are made although somebody waits for chunks.
+/// Beyond this many they are made although a process waits for chunks.
 const PRESSING: usize = 8;
 
 /// A merged object that can be made.
@@ -44,7 +44,7 @@ pub struct Merger {
     marks: Vec<Mark>,
     /// About so many chunks follow of which nothing is known here.
     unknown: u64,
-    /// Whether a merged object may begin at `start`: not if nobody knows what comes before it.
+    /// Whether a merged object may begin at `start`: not if the objects before it are unknown.
     is_aligned: bool,
     /// Chunks that were created here, by where they begin. They need not be on the chain.
     created: HashMap<Point, Header>,
@@ -69,7 +69,7 @@ impl Merger {
         }
     }
 
-    /// Goes on where [`Merger::resume_at`] said.
+    /// Continues where [`Merger::resume_at`] said.
     pub fn resume(generation: u32, (start, unknown): (Point, u64), capacity: u64) -> Merger {
         Merger { unknown, ..Merger::new(generation, start, capacity) }
     }
@@ -89,7 +89,7 @@ impl Merger {
         }
     }
 
-    /// Gathers what lies before `stored`, which is acknowledged and stored. Returns the name of a
+    /// Gathers the chunks before `stored`, which are acknowledged and stored. Returns the name of a
     /// chunk that is not known, whose header is to be told by [`Merger::saw`]; not before there is
     /// something to merge.
     pub fn ask(&mut self, stored: u64) -> Option<Key> {
@@ -122,7 +122,7 @@ impl Merger {
         }
     }
 
-    /// The oldest merged object that can be made, if now is the time for it: while somebody waits
+    /// The oldest merged object that can be made, if now is the time for it: while a process waits
     /// for chunks, only when many have gathered.
     pub fn ready(&self, is_busy: bool) -> Option<&Span> {
         let is_time = !is_busy || self.ready.len() >= PRESSING;

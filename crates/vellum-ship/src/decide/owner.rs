@@ -117,9 +117,9 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Goes on where `saved` says, with at most `limit` objects in flight. First it walks over what
-    /// is there already. `has_gaps`: local bytes may be removed before they are shipped, so each
-    /// chunk is recorded before it is sent.
+    /// Continues at `saved`, with at most `limit` objects in flight. First it walks over the
+    /// objects that are there already. `has_gaps`: local bytes may be removed before they are
+    /// shipped, so each chunk is recorded before it is sent.
     pub fn new(saved: &Saved, limit: usize, has_gaps: bool) -> Owner {
         let point = saved.point;
         let keeps = has_gaps || !saved.flights.is_empty();
@@ -164,7 +164,8 @@ impl Owner {
         self.slots.is_empty()
     }
 
-    /// What must be stored before the local log lets go of anything before [`Owner::shipped`].
+    /// The state that must be stored before the local log removes anything before
+    /// [`Owner::shipped`].
     pub fn saved(&self) -> Saved {
         Saved {
             generation: self.generation,
@@ -179,8 +180,8 @@ impl Owner {
         self.coming_start().filter(|_| self.slots.len() < self.limit)
     }
 
-    /// Where the next chunk will begin, also while there is no place for it; absent while nobody
-    /// knows.
+    /// Where the next chunk will begin, also while there is no place for it; absent while it is
+    /// unknown.
     pub fn coming_start(&self) -> Option<u64> {
         let is_walking = self.slots.iter().any(|slot| slot.own.is_none());
         (!is_walking && self.stop.is_none()).then(|| self.tip().lsn)
@@ -225,7 +226,7 @@ impl Owner {
         }
     }
 
-    /// The next thing to do that nobody does yet.
+    /// The next task that is not begun yet.
     pub fn poll(&mut self) -> Option<Job> {
         if self.stop.is_some() {
             return None;

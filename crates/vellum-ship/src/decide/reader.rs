@@ -49,7 +49,7 @@ impl Plan {
     }
 }
 
-/// Why reading cannot go on.
+/// Why reading cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Trouble {
     /// The objects contradict each other.
@@ -70,7 +70,7 @@ enum Stage {
     /// A hole was seen; has the list changed?
     Relist,
     Walk,
-    /// The merged object from which to go on behind a hole, or with which to begin.
+    /// The merged object from which to continue behind a hole, or with which to begin.
     Jump(Key),
     /// A seal, or nothing, where the marker was absent before.
     Confirm(Option<Header>),

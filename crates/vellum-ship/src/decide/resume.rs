@@ -1,4 +1,4 @@
-//! Where a shipper that was restarted goes on.
+//! Where a restarted shipper continues.
 //!
 //! The stored position may be older than the merged objects, if its file came from a backup. Then
 //! the chunks behind it may be gone, and the next one must not be created again. A merged object
@@ -10,7 +10,7 @@ use super::rules::{Broken, breaks};
 use super::{Answer, Ask, Point};
 use crate::object::{Header, Key, Mark};
 
-/// Where to go on.
+/// Where to continue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Resumed {
     /// Here.
@@ -30,7 +30,7 @@ enum Stage {
     Done(Option<Stop>),
 }
 
-/// Finds where to go on. It walks over merged objects only; [`super::Owner`] walks over chunks.
+/// Finds where to continue. It walks over merged objects only; [`super::Owner`] walks over chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resume {
     saved: Saved,
@@ -105,7 +105,7 @@ impl Resume {
 
     fn begin(&mut self, header: Header, marks: Vec<Mark>) {
         let at = self.saved.point;
-        // Chunks stand between: they are walked over, one after the other.
+        // Chunks are between: they are walked over, one after the other.
         if header.start > at.lsn {
             return self.stage = Stage::Check;
         }

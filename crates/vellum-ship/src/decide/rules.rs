@@ -38,7 +38,7 @@ pub(crate) enum Broken {
     NoJournal,
     /// What cannot be compared is taken for one's own.
     AdoptUnseen,
-    /// The local log is let go before the position is stored.
+    /// The local log is removed before the position is stored.
     HoldBeforeSave,
     /// A restart takes any chunk behind its position for another one's.
     StrayIsEvidence,

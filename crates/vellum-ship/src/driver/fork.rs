@@ -51,7 +51,7 @@ async fn rest_differs(requests: &Requests, piece: Piece, begin: u64) -> Result<b
     Ok(hash(&fetched.raw[gone..]) != local.content)
 }
 
-/// The chunks of a piece: of a merged object those that it stands for.
+/// The chunks of a piece: of a merged object those that it covers.
 async fn marks(requests: &Requests, piece: Piece) -> Result<Vec<Mark>, ShipError> {
     let header = piece.header;
     let whole = vec![Mark { end: header.end, time: header.time, after: header.after }];

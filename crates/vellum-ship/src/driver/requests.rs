@@ -18,7 +18,7 @@ use crate::store::{PutOutcome, Store, StoreError, StoreErrorKind};
 
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Tries where somebody waits for the command to end.
+/// Tries where a user waits for the command to end.
 const TRIES_ONCE: u32 = 6;
 
 /// Does requests.

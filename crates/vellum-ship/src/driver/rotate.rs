@@ -19,9 +19,9 @@ pub(super) enum Rotate {
     Rotating,
 }
 
-/// Seals the generation where its owner stands, and begins the next one there. Where somebody else
-/// has put something, nothing is sealed, and the owner looks at it. Returns what is stored then. If
-/// the process dies, the next one finishes it.
+/// Seals the generation at its owner's position, and begins the next one there. Where another
+/// shipper has put an object, nothing is sealed, and the owner reads it. Returns the stored state
+/// then. If the process dies, the next one finishes it.
 pub(super) async fn rotate(
     requests: Arc<Requests>,
     mut state: State,

@@ -215,8 +215,7 @@ impl Shipping {
         }
     }
 
-    /// Learns what is durable; now and then makes durable what was appended to a log that nobody
-    /// commits.
+    /// Reads the durable end; now and then commits the records of a log without commits.
     async fn look(&mut self) -> Result<(), ShipError> {
         if self.synced.is_none_or(|synced| synced.elapsed() >= self.rhythm(self.durable)) {
             self.synced = Some(Instant::now());
@@ -277,8 +276,7 @@ impl Shipping {
     }
 
     /// Where the next chunk may begin, if it is less than whole: it grows until there is a place
-    /// for it, and until what was shipped is stored. Those who waited for that commit again
-    /// meanwhile.
+    /// for it, and until what was shipped is stored. Its waiters commit again meanwhile.
     fn free_start(&self) -> Option<u64> {
         let is_free = matches!(self.next, Next::Nothing) && !self.is_storing;
         self.owner.next_start().filter(|_| is_free)

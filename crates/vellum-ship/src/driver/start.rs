@@ -1,4 +1,4 @@
-//! Beginning to ship: whose the store is, and where to go on.
+//! Beginning to ship: the owner of the store, and where to continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct ShipOptions {
     pub once: bool,
     /// How often a chunk is made of new records.
     pub interval: Duration,
-    /// How soon after another one a chunk is made if somebody waits for it.
+    /// How soon after another one a chunk is made if a process waits for it.
     pub min_interval: Duration,
     /// Begin a generation, even if another shipper has the log.
     pub take_over: bool,
@@ -263,7 +263,7 @@ impl Starting {
             Some(Claimed::Failed(trouble)) => Err(trouble.into()),
             outcome => {
                 state.store(&self.requests.shipper).await?;
-                // It still owns its generation, and goes on in it.
+                // It still owns its generation, and continues in it.
                 if let (Some(Claimed::Moved), Some(saved)) = (outcome, state.saved()) {
                     return Ok(saved);
                 }
@@ -284,7 +284,7 @@ impl Starting {
     }
 }
 
-/// Shows to everybody who has the log open why nothing is shipped.
+/// Shows to all processes that have the log open why nothing is shipped.
 pub(super) fn note_stop(shipper: &Shipper, error: &ShipError) {
     let (status, fault) = match error {
         ShipError::Stopped(Stop::Fenced { .. }) | ShipError::Lost => (ShipStatus::Fenced, None),

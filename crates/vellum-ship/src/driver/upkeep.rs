@@ -96,7 +96,7 @@ impl Upkeep {
     }
 
     /// Begins the next thing, while nothing is being done. Only what is before `stored` is touched;
-    /// `is_busy`: somebody waits for chunks.
+    /// `is_busy`: a process waits for chunks.
     pub(super) fn next(
         &mut self,
         requests: &Arc<Requests>,

@@ -14,7 +14,7 @@ pub fn hash(bytes: &[u8]) -> Hash {
 }
 
 impl Hash {
-    /// The first eight bytes, as they stand in the name of an object.
+    /// The first eight bytes, as they are in the name of an object.
     pub fn prefix(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
@@ -83,7 +83,7 @@ pub(super) const FILE_BEGINS: u32 = 2;
 pub(super) const FILE_HAS_TIME: u32 = 4;
 pub(super) const FILE_CONTINUES: u32 = 8;
 
-/// The mark that these words stand for.
+/// The mark of these words.
 pub(super) fn file_of(flags: u32, time: u64) -> Option<FileMark> {
     let mark = FileMark {
         time: (flags & FILE_HAS_TIME != 0).then_some(time),

@@ -20,8 +20,8 @@ pub struct Identity {
     /// The capacity of a segment, in bytes.
     pub segment_bytes: u64,
     /// The shape from which the library makes an equal log, in hexadecimal digits. The secret of
-    /// the checksums of frames is in it: it protects against accidents, not against people who can
-    /// read the store.
+    /// the checksums of frames is in it: it protects against accidents, not against people with
+    /// access to the store.
     pub shape: String,
     /// The first position that was shipped.
     pub begin: u64,

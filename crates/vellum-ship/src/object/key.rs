@@ -10,7 +10,7 @@ pub const LOG: &str = "log";
 /// The name of an object of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A chunk, a gap or a seal: the place where the chain goes on.
+    /// A chunk, a gap or a seal: the place where the chain continues.
     Link {
         /// The generation.
         generation: u32,

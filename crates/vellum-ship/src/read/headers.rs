@@ -73,7 +73,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Merged objects, and what none of them stands for.
+/// Merged objects, and the chunks that none of them covers.
 fn needed(keys: Vec<Key>) -> Vec<Key> {
     let range = |key: &Key| match *key {
         Key::Merged { start, end, .. } => Some((end, start)),

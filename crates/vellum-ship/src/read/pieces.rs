@@ -9,7 +9,7 @@ use super::fetch::{Fetched, fetch_all};
 use super::{Extent, ReadError, Remote, Until};
 use crate::decide::Piece;
 
-/// How often objects may be gone before the one who deletes them is asked to stop.
+/// How often objects may be gone before the user is asked to stop the deletion.
 const REPLANS_MAX: u32 = 10;
 
 type Fetches = Pin<Box<dyn Stream<Item = Result<Option<Fetched>, ReadError>> + Send>>;

@@ -51,7 +51,7 @@ impl Remote {
         &self.shape
     }
 
-    /// The number by which the one who made the object `log` knows it.
+    /// The number by which the maker of the object `log` knows it.
     pub fn nonce(&self) -> u128 {
         self.header.nonce
     }

@@ -21,7 +21,7 @@ const WAITING: usize = 1;
 pub struct Restore {
     /// How far.
     pub until: Until,
-    /// Whether to go on with a restore that did not finish.
+    /// Whether to continue a restore that did not finish.
     pub resume: bool,
     /// The most requests in flight.
     pub jobs: usize,
@@ -124,7 +124,7 @@ fn begin(
     Ok(Restorer::create(dir, &shape, Lsn::new(extent.begin), &options)?)
 }
 
-/// Refuses what has no room here, and gaps that nobody can have lost, before anything is written.
+/// Refuses a log that has no room here, and impossible gaps, before anything is written.
 fn check_room(dir: &Path, shape: &LogShape, extent: &Extent, from: u64) -> Result<(), ReadError> {
     let missing = extent.pieces.iter().filter(|piece| piece.until > from);
     let bytes = missing.map(|piece| piece.header.raw_bytes).fold(0, u64::saturating_add);
@@ -193,7 +193,7 @@ fn put(
         let start = Lsn::new(header.start);
         restorer.file(FileName::new(start, mark.time, mark.is_continuation))?;
     }
-    // A restore that goes on, or a plan that was made again, may begin inside of the piece.
+    // A restore that continues, or a plan that was made again, may begin inside of the piece.
     let done = restorer.position().get().saturating_sub(header.start).min(raw.len() as u64);
     Ok(restorer.write(Lsn::new(header.start + done), &raw[done as usize..])?)
 }

@@ -269,14 +269,14 @@ fn not_opened(root: &Path, errno: Errno) -> StoreError {
 
 fn make_folder(dir: &Dir, name: &str) -> rustix::io::Result<Dir> {
     match dir.make_subdirectory(Path::new(name), 0o777) {
-        // Somebody else has just made it, and may die before it is durable.
+        // Another process has just made it, and may die before it is durable.
         Ok(()) | Err(Errno::EXIST) => dir.sync()?,
         Err(errno) => return Err(errno),
     }
     dir.subdirectory(Path::new(name))
 }
 
-/// The name of an object while it is written, which nobody else uses.
+/// The name of an object while it is written, which no other process uses.
 fn unfinished(name: &str) -> rustix::io::Result<String> {
     let mut number = [0; 8];
     getrandom(&mut number, GetRandomFlags::empty())?;

@@ -38,7 +38,7 @@ impl StoreError {
         self.kind
     }
 
-    /// Whether the same request may succeed later without anybody doing anything.
+    /// Whether the same request may succeed later by itself.
     pub fn is_transient(&self) -> bool {
         self.kind == StoreErrorKind::Transient
     }

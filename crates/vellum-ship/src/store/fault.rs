@@ -49,7 +49,7 @@ impl Faults {
         Some(faults)
     }
 
-    /// One who gives a seed wants faults.
+    /// A caller that gives a seed wants faults.
     fn or_usual_rate(self) -> Faults {
         Faults { rate: if self.rate == 0 { 10 } else { self.rate }, ..self }
     }
@@ -131,7 +131,7 @@ impl FaultStore {
         KINDS[((random >> 32) % KINDS.len() as u64) as usize]
     }
 
-    /// Does the oldest create that is on its way; nobody hears what comes of it.
+    /// Carries out the oldest create that is on its way; its outcome goes nowhere.
     async fn land(&self) {
         let oldest = {
             let mut late = self.late.lock().await;
@@ -258,7 +258,7 @@ mod tests {
         assert_ne!(came, run(2).await);
         let has = |wanted: &str| came.iter().any(|came| came == wanted);
         assert!(has("Ok(Created)") && has("Ok(Exists)") && has("Ok(Some(b\"body\"))"));
-        // An object that is there although nobody heard that it was created; a conflict without
+        // An object that is there although no reply said that it was created; a conflict without
         // one.
         assert!(has("Ok(Some(b\"bo\"))"), "a short read");
         assert!(came.windows(2).any(|pair| pair[0] == "Ok(Exists)" && pair[1] == "Ok(None)"));

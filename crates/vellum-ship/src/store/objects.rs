@@ -157,7 +157,7 @@ impl Store for Objects {
             None => self.store.list(Some(&folder)),
         };
         let mut found = Vec::new();
-        // Each page may take its time; nobody knows how many there are.
+        // Each page may take its time; their number is unknown.
         loop {
             match in_time(0, listed.try_next()).await? {
                 Ok(Some(meta)) => found.extend(self.meta(meta)),

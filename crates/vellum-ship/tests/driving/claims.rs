@@ -36,8 +36,8 @@ async fn what_lands_after_the_comparison_is_cut_off() {
     assert!(matches!(fenced, Err(ShipError::Stopped(_))), "{fenced:?}");
 }
 
-/// It dies before its seal. When it goes on, the log belongs to somebody else, with whose records
-/// it was never compared.
+/// It dies before its seal. When it continues, the log belongs to another shipper, with whose
+/// records it was never compared.
 #[tokio::test]
 async fn a_take_over_that_died_does_not_win_against_a_later_one() {
     let place = Place::new();

@@ -61,7 +61,7 @@ async fn a_generation_is_known_before_anything_is_shipped_to_it() {
     assert!(second.lock().unwrap().iter().any(|(header, _)| header.kind == Kind::Seal));
 }
 
-/// Its bytes may be gone when somebody asks whose it is.
+/// Its bytes may be gone when its owner is looked for.
 #[tokio::test]
 async fn a_chunk_is_noted_before_it_is_sent_where_bytes_may_be_removed() {
     let place = Place::new();

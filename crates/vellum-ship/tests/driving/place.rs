@@ -127,7 +127,7 @@ impl Place {
     pub(crate) async fn truncate(&self, name: &str, from: Lsn) {
         loop {
             match self.log(name).truncate(from) {
-                // The shipper before has not let go of it.
+                // The shipper before has not released it.
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }

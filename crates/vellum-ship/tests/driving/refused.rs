@@ -118,7 +118,7 @@ async fn only_generations_that_ended_long_ago_are_deleted_and_none_in_a_dry_run(
     let store = Arc::clone(&place.store);
     place.take_over("log", &store).await.unwrap();
     assert_eq!(trim(Arc::clone(&store), Duration::ZERO, true).await.unwrap().objects, 0);
-    // Nobody knows whether a log can begin where nothing is.
+    // It is unknown whether a log can begin where nothing is.
     place.fill("log", "b");
     place.ship("log").await.unwrap();
     let before = place.names().await;

@@ -55,7 +55,7 @@ impl<'a> Campaign<'a> {
         Writer::start(&self.place.path("log"), self.kind, &name, durability)
     }
 
-    /// A moment that depends on how far everybody is, and on chance.
+    /// A moment that depends on the progress of all, and on chance.
     fn wait_for_a_moment(&mut self) {
         match self.random.below(3) {
             0 => {}
@@ -97,7 +97,7 @@ impl<'a> Campaign<'a> {
     }
 
     fn end(mut self) -> (Ledger, Ledger) {
-        // Somebody ships what the last life of the writer waits for.
+        // A shipper ships the records that the last life of the writer waits for.
         self.there.hear(&mut self.shipped, 1);
         self.here.kill(&mut self.durable);
         self.there.kill(&mut self.shipped);

@@ -79,7 +79,7 @@ fn restored(place: &Place) -> Vec<Vec<u8>> {
     all
 }
 
-/// Retention goes on until the log keeps something for the shipper.
+/// Retention continues until the log keeps something for the shipper.
 #[test]
 fn a_position_that_is_gone_before_it_is_held_is_held_from_where_the_log_begins() {
     let place = Place::new();

@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-/// A shipper that goes on until it is killed.
+/// A shipper that runs until it is killed.
 pub(crate) struct Shipper {
     process: Child,
     complaints: PathBuf,

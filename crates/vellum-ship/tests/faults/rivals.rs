@@ -10,7 +10,7 @@ use crate::wrong::WrongServer;
 
 const ROUNDS: u64 = 6;
 
-/// Several wait while one ships; when it dies, another one goes on.
+/// Several wait while one ships; when it dies, another one continues.
 #[test]
 fn shippers_of_one_directory_take_turns() {
     for kind in KINDS {
@@ -31,8 +31,8 @@ fn shippers_of_one_directory_take_turns() {
     }
 }
 
-/// Both go on from the same state. One of them wins, and everything that it acknowledged is there;
-/// the other one has acknowledged nothing and says why it ends.
+/// Both continue from the same state. One of them wins, and everything that it acknowledged is
+/// there; the other one has acknowledged nothing and prints why it ends.
 fn copies(place: &Place, kind: Kind) {
     let log = kind.open(&place.path("log"));
     for number in 0..100 {

@@ -38,9 +38,9 @@ const CHANGES: [i64; 13] = [
 const OLDER: [i64; 5] =
     [libc::SYS_rename, libc::SYS_unlink, libc::SYS_link, libc::SYS_mkdir, libc::SYS_rmdir];
 
-/// In a second process, so that nobody else's children are waited for: runs a command and kills it
+/// In a second process, so that no other children are waited for: runs a command and kills it
 /// before its call number N that changes something; or lets that call fail, if there is an error.
-/// Says how many calls there were.
+/// Returns the number of calls.
 fn trace(arguments: &[String]) {
     let [fatal, error, words @ ..] = arguments else { panic!("a number, an error, a command") };
     let (fatal, error): (u64, i64) = (fatal.parse().unwrap(), error.parse().unwrap());
@@ -86,7 +86,7 @@ fn trace(arguments: &[String]) {
     say(&count.to_string());
 }
 
-/// A thread that was killed meanwhile cannot go on, which is no error.
+/// A thread that was killed meanwhile cannot continue, which is no error.
 fn go_on(thread: pid_t, signal: c_int) {
     request(libc::PTRACE_SYSCALL, thread, signal as usize);
 }

@@ -16,7 +16,7 @@ fn each_record_is_one_message_in_order_and_a_second_time_sends_what_is_new() {
     assert_eq!(place.payloads(), records(&log));
     good(&place.ship("log", &[]));
     fill(&log, "second", 1000);
-    // Nobody commits it.
+    // It is never committed.
     log.append(b"").unwrap();
     good(&place.ship("log", &[]));
     assert_eq!(place.payloads(), records(&log));

@@ -52,7 +52,7 @@ fn a_shipper_that_is_killed_again_and_again_merges_the_same_objects() {
     assert_eq!(place.restored("copy"), records_of(&log));
 }
 
-/// A copy of the log goes on from a restored log: it begins behind the merged objects that both
+/// A copy of the log continues from a restored log: it begins behind the merged objects that both
 /// have.
 #[test]
 fn a_take_over_compares_what_merged_objects_hold_chunk_by_chunk() {

@@ -153,7 +153,7 @@ fn nothing_is_deleted_from_a_store_that_is_not_understood() {
         spoil();
         let before = place.keys();
         age(&place, 0);
-        // Shipping itself goes on, but without the object `log`.
+        // Shipping itself continues, but without the object `log`.
         let shipped = place.ship(&["--retain", "0s"]);
         let said = text(&shipped);
         assert!(said.contains("stay for now") || !shipped.status.success(), "{what}: {said}");

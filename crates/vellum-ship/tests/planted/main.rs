@@ -1,6 +1,6 @@
-//! Things that somebody else has put where a file of a log, an object of a store or a file of a
+//! Things that another user has put where a file of a log, an object of a store or a file of a
 //! restore belongs. Each kind of thing is put at each name, for each command line: the command
-//! ends, names what it does not take, and touches nothing outside.
+//! ends, names the refused thing, and touches nothing outside.
 
 mod command;
 mod log;

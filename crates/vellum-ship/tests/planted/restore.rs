@@ -1,4 +1,4 @@
-//! Things in a directory into which a log is restored: before it is begun, and before it goes on.
+//! Things in a directory into which a log is restored: before it is begun, and before it continues.
 
 use std::fs;
 use std::path::PathBuf;

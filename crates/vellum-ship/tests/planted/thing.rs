@@ -27,7 +27,7 @@ pub(crate) enum Thing {
     /// A file of eight gibibytes without a block.
     Giant,
     Junk,
-    /// A file of another user, with what belongs there.
+    /// A file of another user, with the right content.
     Strangers,
 }
 

@@ -36,7 +36,7 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
     for _ in 0..ROUNDS {
         append(&log, 100);
         let durable = log.durable();
-        // A life may give up: the next one goes on.
+        // A life may give up: the next one continues.
         for life in 0.. {
             let again = vellum::Options::default().open(&path).unwrap();
             let shipper = elected(&log).await;
@@ -60,7 +60,7 @@ async fn ship_and_restore(faulty: Arc<dyn Store>, good: Arc<dyn Store>, name: &s
     assert!(restored == records(&log), "{name}");
 }
 
-/// The right to ship, when the threads of the life before have let go of it.
+/// The right to ship, when the threads of the life before have released it.
 async fn elected(log: &Log) -> Shipper {
     loop {
         match log.ship().elect().unwrap() {

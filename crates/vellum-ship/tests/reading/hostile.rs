@@ -1,4 +1,4 @@
-//! Objects that somebody has changed: nothing wrong is ever restored without a word.
+//! Changed objects: no wrong byte is ever restored without an error.
 
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ async fn an_object_that_is_another_one_than_planned_is_refused() {
     assert!(error.to_string().contains(&key(1)), "{error}");
 }
 
-/// Somebody who can write to the store says that more was lost than any log has held.
+/// An object of the store claims a longer gap than any log has held.
 #[tokio::test]
 async fn a_gap_without_end_is_refused_before_anything_is_written() {
     let dir = tempfile::tempdir().unwrap();

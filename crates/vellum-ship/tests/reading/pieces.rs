@@ -1,4 +1,4 @@
-//! Pieces that are fetched while somebody deletes.
+//! Pieces that are fetched during a deletion.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ async fn a_plan_with_a_hole_is_refused_before_anything_is_fetched() {
     assert!(matches!(extent, Err(ReadError::Position(_))), "{extent:?}");
 }
 
-/// Beside the chain, where anybody may have left it.
+/// Beside the chain, where any shipper may have left it.
 #[tokio::test]
 async fn a_damaged_object_that_is_not_of_the_log_is_nobodys_trouble() {
     let dir = tempfile::tempdir().unwrap();

@@ -90,7 +90,7 @@ async fn files_that_continue_come_back_with_their_names() {
     assert!(files(&copy).keys().eq(names.keys()));
 }
 
-/// Merged objects stand for chunks that are gone; a seal leads to the next generation.
+/// Merged objects replace chunks that are gone; a seal leads to the next generation.
 #[tokio::test]
 async fn merged_objects_and_generations_are_read_as_one_log() {
     let dir = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ async fn a_directory_with_anything_in_it_is_refused() {
     assert!(error.to_string().contains("not empty"), "{error}");
 }
 
-/// A store in which everything that a merged object stands for goes when it is first read.
+/// A store in which all chunks of a merged object are removed when it is first read.
 struct Retention {
     inner: Arc<dyn Store>,
     doomed: Vec<String>,
@@ -318,7 +318,7 @@ pub(crate) fn child_entry() {
 }
 
 /// A process that is killed at any piece leaves a directory that is refused as a log, and from
-/// which another one goes on.
+/// which another one continues.
 #[tokio::test]
 async fn a_restore_that_is_killed_goes_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ use crate::decide::reader::{Plan, genesis};
 use crate::decide::{Answer, Ask, Claim, Claimed, Intent, Owner, Point, Saved, Stop};
 use crate::object::{Kind, Link};
 
-/// More than anybody needs who is alone.
+/// More than an actor alone needs.
 const SOLO_STEPS: usize = 300;
 
 impl World {
@@ -181,14 +181,15 @@ impl World {
         let (begin, cells) = (self.actors[who].begin, cells_of(&plan));
         let own = self.actors[who].from.0;
         let later = plan.seals.iter().filter(|seal| seal.generation >= own);
-        // One that took over has cut off what lies behind.
+        // One that took over has cut off the part behind.
         let end = later.map(|seal| seal.fork).fold(begin, u64::min);
         if let Some(at) = (plan.begin..end).find(|at| !cells.contains_key(at)) {
             self.fail(format!("{at} was let go, and is not stored"));
         }
     }
 
-    /// Everybody goes on alone, until everything durable is shipped or it is stopped for a reason.
+    /// Each actor continues alone, until everything durable is shipped or it is stopped for a
+    /// reason.
     pub(super) fn check_going_on(&mut self) {
         for who in 0..self.actors.len() {
             let alone = World { left: Budget { flight: 1, ..Budget::default() }, ..self.clone() };
@@ -221,7 +222,7 @@ impl World {
     }
 }
 
-/// Whether somebody new can take the log over and ship one cell more.
+/// Whether a new actor can take the log over and ship one cell more.
 fn goes_on(mut store: Store) -> bool {
     let intent = Intent { nonce: u128::MAX, fork: None, only: None, is_exact: false };
     let mut claim = Claim::new(intent, 0, ORIGIN);

@@ -11,7 +11,7 @@ use super::steps::Step;
 use super::world::World;
 use crate::decide::rules::{Broken, breaking};
 
-/// One in so many worlds is also asked whether everybody can go on alone.
+/// One in so many worlds is also checked whether each actor can continue alone.
 const SOLO_SHARE: u64 = 32;
 /// Steps of a random walk.
 const WALK: usize = 400;

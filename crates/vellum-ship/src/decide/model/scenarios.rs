@@ -36,7 +36,7 @@ fn taken_over() -> (World, Allowed) {
     (World::new(vec![owner(b'a', 1), claimant(b'b')], left), CONTESTED)
 }
 
-/// Somebody restores while another one takes over, and deletes.
+/// A restore runs while another actor takes over, and deletes.
 fn restored() -> (World, Allowed) {
     let left = Budget { claims: 1, merges: 1, restores: 1, flight: 1, ..small() };
     (World::new(vec![owner(b'a', 2), claimant(b'b')], left), CONTESTED)
@@ -50,7 +50,7 @@ fn renewed() -> (World, Allowed) {
     (World::new(vec![owner(b'a', 2)], left), ALONE)
 }
 
-/// The same, while somebody restores.
+/// The same, during a restore.
 fn renewed_and_read() -> (World, Allowed) {
     let left = Budget { claims: 1, merges: 1, retains: 1, restores: 1, flight: 1, ..small() };
     (World::new(vec![owner(b'a', 2)], left), ALONE)
@@ -67,7 +67,7 @@ fn zombie() -> (World, Allowed) {
     (World::new(vec![differing(b'a'), differing(b'b')], left), CLONED)
 }
 
-/// Two copies whose objects stand beside each other's chain.
+/// Two copies whose objects are beside each other's chain.
 fn strays() -> (World, Allowed) {
     let left = Budget { floats: 1, crashes: 1, ..small() };
     (World::new(vec![differing(b'a'), differing(b'b')], left), CLONED)
@@ -98,7 +98,7 @@ fn truncated_and_taken_over() -> (World, Allowed) {
     (World::new(vec![owner(b'a', 2), claimant(b'b')], left), CONTESTED)
 }
 
-/// A log whose begin lies inside of a chunk is cut inside of the same chunk.
+/// A log whose begin is inside of a chunk is cut inside of the same chunk.
 fn trimmed_and_truncated() -> (World, Allowed) {
     let left = Budget { cells: 3, trims: 1, forks: 1, crashes: 1, flight: 1, ..small() };
     (World::new(vec![owner(b'a', 2)], left), ALONE)
@@ -296,8 +296,8 @@ caught! {
     rotating_wherever_it_ends: RotateAnywhere in copies_take_over,
 }
 
-/// Counterexample 7 needs chunks that are deleted in an open generation, and nobody does that. So a
-/// restart that walks over chunks alone finds the same end; merged objects only save requests.
+/// Counterexample 7 needs chunks that are deleted in an open generation, and no actor does that. So
+/// a restart that walks over chunks alone finds the same end; merged objects only save requests.
 #[test]
 fn a_restart_without_merged_objects_only_costs_requests() {
     let (world, allowed) = old_file();

@@ -11,7 +11,7 @@ use crate::decide::{Ask, Intent, Owner};
 /// One step, and the world behind it.
 pub(super) struct Step {
     pub(super) action: Action,
-    /// Empty where nobody wants to read it.
+    /// Empty where no call reads it.
     pub(super) name: String,
     pub(super) next: World,
 }

@@ -8,7 +8,7 @@ use super::world::{Budget, World};
 use crate::decide::rules::{Broken, breaking};
 
 const CLONED: Allowed = Allowed { fenced: true, diverged: true };
-/// More requests than anybody makes in one trace.
+/// More requests than an actor makes in one trace.
 const MANY: usize = 50;
 
 /// Takes the step whose name begins so. `a...` does all that `a` has asked for, until it asks no
@@ -264,7 +264,7 @@ fn names_have_the_chain() {
     needs(Broken::KeyWithoutChain, &world(vec![owner(b'a', 3)], left), &trace);
 }
 
-/// A chunk lands after somebody who takes over has compared its log, and before its seal.
+/// A chunk arrives after an actor that takes over has compared its log, and before its seal.
 #[test]
 fn what_was_not_compared_is_cut_off() {
     let left = Budget { claims: 1, flight: 1, ..small() };
@@ -283,7 +283,7 @@ fn what_was_not_compared_is_cut_off() {
     needs(Broken::ForkAnywhere, &world(vec![owner(b'a', 2), claimant(b'b')], left), &trace);
 }
 
-/// One that takes over dies; when it goes on, another one has taken over.
+/// One that takes over dies; when it continues, another one has taken over.
 #[test]
 fn a_generation_that_was_not_compared_is_left_alone() {
     let left = Budget { claims: 2, crashes: 1, flight: 1, ..small() };

@@ -1,4 +1,4 @@
-//! A store and those who work on it.
+//! A store and its actors.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub(super) struct Budget {
     pub(super) flight: usize,
     pub(super) crashes: u8,
     pub(super) floats: u8,
-    /// Generations that are begun: by their owner, or by somebody who takes over.
+    /// Generations that are begun: by their owner, or by an actor that takes over.
     pub(super) claims: u8,
     pub(super) forks: u8,
     pub(super) power_cuts: u8,
@@ -43,7 +43,7 @@ pub(super) struct World {
     pub(super) actors: Vec<Actor>,
     /// Requests that their sender does not wait for any more.
     pub(super) floats: Vec<Object>,
-    /// What somebody has found deletable, and may delete at any time.
+    /// The objects that an actor has found deletable, and may delete at any time.
     pub(super) doomed: Vec<Key>,
     pub(super) left: Budget,
     pub(super) acked: Acked,

@@ -9,7 +9,7 @@ use crate::driver::state::State;
 use crate::pool::CHUNK_BYTES;
 
 impl Shipping {
-    /// Begins what is done beside shipping, while nobody waits.
+    /// Begins the tasks beside shipping, while no process waits.
     pub(super) fn keep_next(&mut self) -> Option<Work> {
         if self.rotate != Rotate::Not || self.upkeep.is_working() {
             return None;
