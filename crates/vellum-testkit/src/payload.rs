@@ -1,4 +1,4 @@
-//! Records that tell who wrote them, and whether they are whole.
+//! Records that show their writer, and whether they are whole.
 
 use vellum::Layout;
 
@@ -41,7 +41,7 @@ impl Payload {
     }
 }
 
-/// Whether a line of a text log stands for space that was reserved and not written.
+/// Whether a line of a text log marks space that was reserved and not written.
 pub fn is_marker(line: &[u8]) -> bool {
     let Some(body) = line.strip_suffix(b"\n") else { return false };
     let tildes = match body.strip_prefix(b"~ vellum: ") {

@@ -148,7 +148,7 @@ pub fn set_options(victim: Pid) -> io::Result<()> {
     })
 }
 
-/// Lets a stopped victim go on; its next stop is told by [`wait`].
+/// Continues a stopped victim; [`wait`] returns its next stop.
 pub fn go(victim: Pid, go: Go) -> io::Result<()> {
     let request = match go {
         Go::ToMark => libc::PTRACE_CONT,

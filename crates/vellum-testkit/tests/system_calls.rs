@@ -73,7 +73,7 @@ fn start(page: &SharedPage, work: impl FnOnce() -> anyhow::Result<()>) -> Pid {
     child
 }
 
-/// Lets a child go on to its next stop.
+/// Continues a child to its next stop.
 fn stop_after(child: Pid, go: Go) -> Stop {
     loop {
         trace::go(child, go).unwrap();
@@ -184,7 +184,7 @@ fn count_calls_of_long_appends() {
     // Each by a dozen calls, from a quarter of a mebibyte at a time on.
     const STEPS: usize = 24;
     let kinds = [Options::events(), Options::mapped_text()];
-    // The shorter ones only where nobody else appends, which takes a while to see.
+    // The shorter ones only where no other thread appends, which takes a while to see.
     for (options, len) in kinds.iter().flat_map(|kind| [(kind, 200_000), (kind, 60_000)]) {
         let dir = scratch();
         let page = SharedPage::new().unwrap();
@@ -214,8 +214,8 @@ fn count_calls_of_long_appends() {
     }
 }
 
-/// The kernel keeps exact time for files whose times somebody has asked for, and then a direct
-/// write writes the inode of its file, too.
+/// The kernel keeps exact time for files whose times a process has read, and then a direct write
+/// writes the inode of its file, too.
 fn look_at_files_asked_for_times() {
     let dir = scratch();
     let page = SharedPage::new().unwrap();
@@ -297,7 +297,7 @@ fn step_over_appends(options: &Options, before: usize) -> Vec<[usize; 2]> {
         count += 1;
     }
     end(child);
-    // One of them stands for its append.
+    // One of them is its append.
     let Some(&(_, the_same)) = locked.first() else { return Vec::new() };
     let ones: Vec<usize> = (0..locked.len()).filter(|&i| locked[i].1 == the_same).collect();
     ones.windows(2).map(|pair| [locked[pair[1]].0 - locked[pair[0]].0, pair[1] - pair[0]]).collect()
@@ -407,7 +407,7 @@ fn count_calls_of_reading_at_positions() {
 /// Answers of a follower's sleep.
 #[derive(Debug, PartialEq, Eq)]
 enum Sleep {
-    /// Somebody woke it.
+    /// Another process woke it.
     Woken,
     /// Its time was over, and it looks by itself.
     Over,

@@ -62,7 +62,7 @@ impl Edit {
         if place < 48 { place } else { header_len + place - 48 }
     }
 
-    /// The position in the log that a number in the input stands for: near the log, mostly.
+    /// The position in the log of a number in the input: near the log, mostly.
     fn position(self) -> u64 {
         match self.two {
             255 => u64::MAX - u64::from(self.place),

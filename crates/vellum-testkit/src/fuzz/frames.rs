@@ -68,7 +68,7 @@ pub(crate) fn batches(files: &Files, secret: u64) -> Vec<(u64, u64)> {
     batches
 }
 
-/// Every position at which a frame may stand, and the bytes from there to the end of its file.
+/// Every position at which a frame may be, and the bytes from there to the end of its file.
 fn positions(files: &Files) -> impl Iterator<Item = (u64, &[u8])> {
     let segments = files.iter().filter_map(|(name, bytes)| Some((first_of(name)?, bytes)));
     segments.flat_map(|(first, bytes)| {

@@ -22,7 +22,7 @@ impl Place {
         Place(dir)
     }
 
-    /// Where the log of the case lies.
+    /// The place of the case's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.0.join("log")
     }
@@ -51,7 +51,7 @@ impl Place {
         }
     }
 
-    /// Makes a log that nobody uses one of another boot, or takes its control file away.
+    /// Makes an unused log one of another boot, or takes its control file away.
     pub(crate) fn reboot(&self, loses_control: bool) {
         self.set_boot("geometry", *b"yet another boot");
         if loses_control {
@@ -90,7 +90,7 @@ impl Drop for Place {
     }
 }
 
-/// The boot id of the kernel as it stands in files.
+/// The boot id of the kernel as it is in files.
 fn this_boot() -> [u8; 16] {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();

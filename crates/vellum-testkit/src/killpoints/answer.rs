@@ -249,8 +249,9 @@ pub fn answers_of(call: &Call) -> Vec<Answer> {
     answers
 }
 
-/// Whether it is the log's own data that this call writes or syncs: the only failure that everybody
-/// has to know of. In a commit whatever the device refuses is about that, the look at a file too.
+/// Whether it is the log's own data that this call writes or syncs: the only failure that all
+/// processes have to know of. In a commit each refusal of the device is about that, also that of a
+/// query.
 pub fn is_about_the_device(call: &Call, answer: Answer, commits: bool) -> bool {
     let Answer::Error(errno) = answer else { return false };
     if commits && errno == EIO {

@@ -12,7 +12,7 @@ use super::answer;
 use crate::trace;
 use crate::trace::Pid;
 
-/// A system call, as it stands at its entry.
+/// A system call, at its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its number.

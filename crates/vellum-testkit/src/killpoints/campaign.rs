@@ -88,7 +88,7 @@ impl<'a> Campaign<'a> {
         Ok(campaign)
     }
 
-    /// Goes on until so many faults have been met.
+    /// Continues until so many faults have been met.
     pub fn set_faults_max(&mut self, count: u64) {
         self.faults_max = count;
     }
@@ -238,7 +238,7 @@ impl<'a> Campaign<'a> {
         self.try_in(point, None)
     }
 
-    /// Kills a victim at `point` and has the survivor go on.
+    /// Kills a victim at `point` and has the survivor continue.
     fn try_in(&mut self, point: Point, stretch: Option<&Stretch>) -> io::Result<Reached> {
         self.enter(Phase::Prepare);
         self.report.set_text(&format!("--point {point}"));

@@ -35,7 +35,7 @@ pub fn read_all(log: &Log) -> Result<Vec<Vec<u8>>, Fault> {
     }
 }
 
-/// Compares what was read with what must be there.
+/// Compares the records with the expected ones.
 pub fn records(case: &Case, expected: &Expected, found: &[Vec<u8>]) -> Result<(), Fault> {
     let mut rest = expected.iter();
     // How many of the records of one operation are there, and how many are not.
@@ -76,7 +76,7 @@ impl Seen {
             return Seen(Vec::new());
         }
         let lines_of = |path: PathBuf| Some((path.clone(), whole_lines(fs::read(path).ok()?)));
-        // Without a directory nobody has read anything.
+        // Without a directory no reader has read anything.
         Seen(logs(dir).into_iter().flatten().filter_map(lines_of).collect())
     }
 
@@ -218,7 +218,7 @@ impl Extent {
     }
 }
 
-/// Looks at the files of a log that nobody has open.
+/// Checks the files of a log that no process has open.
 pub fn files(case: &Case, dir: &Path, extent: Extent, found: &[Vec<u8>]) -> Result<(), Fault> {
     let capacity = case.operation.segment_capacity();
     let segment_of = |lsn: Lsn| lsn.get() / capacity * capacity;
@@ -311,7 +311,8 @@ fn logs(dir: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
     Ok(fs::read_dir(dir)?.flatten().map(|entry| entry.path()).filter(is_log))
 }
 
-/// The link leads to the newest file, unless who would have moved it died: then to one before.
+/// The link leads to the newest file, unless the process that would have moved it died: then to one
+/// before.
 fn check_link(dir: &Path, newest: Option<&PathBuf>) -> Result<(), Fault> {
     let target = fs::read_link(dir.join("current")).ok();
     let newest = newest.and_then(|path| path.file_name());

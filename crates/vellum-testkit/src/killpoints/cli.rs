@@ -18,7 +18,7 @@ use super::point::{Extent, Point};
 use super::scenario::Case;
 use crate::trace;
 
-/// Kills a process at every instruction of an operation on a log, and has others go on.
+/// Kills a process at every instruction of an operation on a log, and has others continue.
 #[derive(Debug, Parser)]
 #[command(name = "vellum-killpoints")]
 struct Arguments {

@@ -20,7 +20,7 @@ const SAMPLE_MIN: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work<'a> {
     pub(super) extent: Extent,
-    /// The errors that are given, where nobody is killed.
+    /// The injected errors, where no process is killed.
     pub(super) choice: Option<&'a Choice>,
     pub(super) seed: u64,
     pub(super) faults_max: u64,

@@ -57,7 +57,7 @@ pub(crate) fn operate(
 }
 
 /// The cursor is as it was or as it was to be, and the latter once that was acknowledged; nothing
-/// in front of it was removed; and others go on with it.
+/// in front of it was removed; and others continue with it.
 pub(crate) fn check(
     operation: Operation,
     log: &Log,

@@ -33,7 +33,7 @@ impl Scene<'_> {
     /// Cuts the power in the moment of the victim's death, when the survivor has done nothing but
     /// append `own`.
     pub(crate) fn cut_power(&self, own: Option<Payload>) -> Result<(), Fault> {
-        // Of a line that is half there nobody can tell after a power cut.
+        // A line that is half there cannot be judged after a power cut.
         if !self.case.is_durable() || self.case.layout == Layout::Text || !self.dir.exists() {
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Reads what the victim left before anybody who may write has mended it.
+    /// Reads what the victim left before a process that may write has mended it.
     fn look_on(&self, expected: &Expected) -> Result<(), Fault> {
         let operation = self.case.operation;
         if matches!(operation, Operation::Create | Operation::RecoverStage) {
@@ -216,7 +216,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Trims everything but one record, and goes on with the files that are left.
+    /// Trims everything but one record, and continues with the files that are left.
     pub(crate) fn go_round(&self) -> Result<(), Fault> {
         let log = self.open()?;
         let long = self.case.operation.segment_capacity() as usize / 3;

@@ -177,7 +177,7 @@ impl Scene<'_> {
         make_space(self.dir).map_err(|error| format!("cannot make space: {error}"))
     }
 
-    /// Each record that was dropped is told of once, right before a record.
+    /// Each dropped record is reported once, right before a record.
     pub(crate) fn check_told(&self, log: &Log, found: &[Vec<u8>]) -> Result<(), Fault> {
         let operation = self.case.operation;
         if operation.on_full() != OnFull::Drop {

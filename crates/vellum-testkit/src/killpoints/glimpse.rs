@@ -16,7 +16,7 @@ pub(crate) struct Glimpse {
 }
 
 impl Glimpse {
-    /// Reads the log, which must hold what is expected, and no less because somebody has died.
+    /// Reads the log, which must hold the expected records, also after a death.
     ///
     /// `None` where there may be no log yet, where the records that the words count are gone with
     /// the stage, or where trimmed records may be there still.

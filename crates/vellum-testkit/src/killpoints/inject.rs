@@ -1,9 +1,9 @@
 //! One case with an error at each of its system calls: the operation fails, and its process lives
 //! on.
 //!
-//! The victim is told the error, or goes on in spite of it. Then a survivor appends and reads while
-//! the victim stands still, so nothing may be left that holds others up; the victim appends once
-//! more; and everything is looked at as after a death.
+//! The victim gets the error, or continues in spite of it. Then a survivor appends and reads while
+//! the victim is stopped, so no leftover hold may block others; the victim appends once more; and
+//! everything is checked as after a death.
 
 use std::cell::RefCell;
 use std::io;
@@ -51,7 +51,7 @@ pub enum Choice {
 struct Outcome {
     /// What failed, for people; `None` if the operation made no such call this time.
     call: Option<String>,
-    /// Whether the failure may be one that everybody has to know of.
+    /// Whether the failure may be one that all processes have to know of.
     may_poison: bool,
     /// Whether the device has failed a sync of the log, which ends its commits.
     must_poison: bool,
@@ -240,7 +240,7 @@ impl Campaign<'_> {
         outcome.kind = load(KIND);
         outcome.errno = load(ERRNO) as i32;
         if self.case.operation.drops_log() && outcome.call.is_some() {
-            // Nobody can be told that it failed.
+            // No caller can learn that it failed.
             self.page.word(DONE).store(0, Ordering::SeqCst);
         }
         Ok(outcome)
@@ -282,7 +282,7 @@ fn can_give(call: &Call, answer: Answer) -> bool {
     }
 }
 
-/// Through the call at whose entry a victim stands; `call` if it is to give this answer.
+/// Through the call at whose entry a victim is; `call` if it is to give this answer.
 fn pass_with(victim: Pid, call: Option<&Call>, answer: Answer) -> io::Result<()> {
     match (call, answer) {
         (Some(_), Answer::Short(count)) => call::set_count(victim, count)?,
@@ -324,7 +324,7 @@ fn judge(outcome: &Outcome, injection: Injection) -> Result<(), Fault> {
 }
 
 impl Scene<'_> {
-    /// Goes on beside a victim whose operation has ended, then lets that one go on.
+    /// Continues beside a victim whose operation has ended, then continues that one.
     fn go_on_beside(
         &self,
         log: Option<Log>,
@@ -364,13 +364,13 @@ impl Scene<'_> {
         self.finish_with(log, own, &records)
     }
 
-    /// Whether the log takes nothing more until everybody has closed it.
+    /// Whether the log takes nothing more until all processes have closed it.
     fn is_poisoned(&self) -> bool {
         let log = self.case.options().open(self.dir);
         log.is_err_and(|error| error.kind() == ErrorKind::Poisoned)
     }
 
-    /// Everybody leaves a poisoned log; the next one goes on.
+    /// All processes leave a poisoned log; the next one continues.
     fn go_on_poisoned(&self, own: Option<Payload>, victim: Pid) -> Result<(), Fault> {
         self.page.word(IS_POISONED).store(1, Ordering::SeqCst);
         self.let_it_go_on(victim)?;

@@ -2,7 +2,7 @@
 //! system calls fails.
 //!
 //! A *victim* runs one operation under `ptrace` and is killed at a *point* in it. A *survivor* then
-//! goes on: it must not be held up, nothing acknowledged may be lost, nothing torn may be read,
+//! continues: it must not be blocked, nothing acknowledged may be lost, nothing torn may be read,
 //! and every byte of the log must be accounted for. `vellum-killpoints` tries every point.
 //!
 //! ```text

@@ -96,7 +96,7 @@ pub type Calls = Vec<Option<u64>>;
 
 /// The instructions of a stretch between two system calls, as one victim executed them.
 ///
-/// Victims are forked from one process, so their code lies at the same addresses.
+/// Victims are forked from one process, so their code is at the same addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Stretch {
     /// Address of each instruction; empty where the machine does not tell.
@@ -120,7 +120,7 @@ impl Stretch {
     }
 
     /// Whether this step is an iteration in the middle of one repeated instruction (`rep stos` and
-    /// the like), and none of those that stand for the others.
+    /// the like), and none of those that represent the others.
     pub fn is_inside_repeat(&self, steps: u64) -> bool {
         const KEPT_EVERY: u64 = 64;
         let at = |steps: u64| self.addresses.get(steps as usize);
@@ -146,7 +146,7 @@ impl Stretch {
 }
 
 impl Point {
-    /// The stretch that this point lies in, of all those of its operation.
+    /// The stretch of this point, of all those of its operation.
     pub fn stretch_in(self, stretches: &[Stretch]) -> Option<&Stretch> {
         match self {
             Point::Step { calls, .. } => stretches.get(calls as usize),
@@ -155,8 +155,8 @@ impl Point {
     }
 }
 
-/// Takes a victim that stands at the beginning of the operation to `point`, which lies in
-/// `stretch` if that is known.
+/// Takes a victim from the beginning of the operation to `point`, which is in `stretch` if that is
+/// known.
 pub fn go_to(victim: Pid, point: Point, stretch: Option<&Stretch>) -> io::Result<Reached> {
     let (calls, steps) = match point {
         Point::Step { calls, steps } => (calls, steps),
@@ -271,7 +271,7 @@ fn pass_call(victim: Pid, count: Option<u64>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Lets the victim go on to a stop that belongs to the operation.
+/// Continues the victim to a stop that belongs to the operation.
 pub(crate) fn next_stop(victim: Pid, go: Go) -> io::Result<Stop> {
     loop {
         trace::go(victim, go)?;

@@ -41,8 +41,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a log that nobody uses one of another boot, without a stage: the kernel keeps that from
-/// the device.
+/// Makes an unused log one of another boot, without a stage: the kernel keeps that from the device.
 pub fn enter_another_boot(dir: &Path) -> io::Result<()> {
     remove_stages(dir)?;
     for name in ["control", "geometry"] {

@@ -33,8 +33,8 @@ pub mod word {
 
 /// A survivor that takes longer than this is reported, though not as a fault.
 pub const SLOW: Duration = Duration::from_millis(250);
-/// Seconds after which a survivor counts as held up for ever. It does more in them than go on: it
-/// looks at everything several times, perhaps on a machine with other things to do.
+/// Seconds after which a survivor counts as held up for ever. It does more in them than continue:
+/// it checks everything several times, perhaps on a machine with other things to do.
 const SURVIVOR_SECONDS: u32 = 15;
 /// Seconds for making things ready and stepping.
 const HARNESS_SECONDS: u32 = 60;
@@ -47,7 +47,7 @@ pub enum Phase {
     Prepare = 0,
     /// Taking the victim to its point.
     Step = 1,
-    /// Going on after its death.
+    /// Continuing after its death.
     Survive = 2,
     /// Having its operation fail.
     Fail = 3,

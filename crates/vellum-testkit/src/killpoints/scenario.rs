@@ -77,9 +77,9 @@ pub enum Operation {
     RecoverStage,
     /// Dropping a log with a record that was not committed.
     Close,
-    /// Asking a text log to go on in a new file, and the record that does.
+    /// A rotation of a text log, and the first record in the new file.
     Rotate,
-    /// A record that goes on in a new file of a text log that keeps only the newest few.
+    /// A record that begins a new file of a text log that keeps only the newest few.
     Retain,
     /// Opening a text log with another policy.
     SetPolicy,
@@ -95,9 +95,9 @@ pub enum Operation {
     TrimHeld,
     /// A record that there is no room for on a full disk, and that is dropped.
     Drop,
-    /// The same where others were dropped that no line tells of yet.
+    /// The same where others were dropped that no line reports yet.
     DropAgain,
-    /// A record for which there is room again, behind the line that tells of those dropped.
+    /// A record for which there is room again, behind the line that reports dropped ones.
     Tell,
     /// The same where both go to a new file.
     TellRollOver,
@@ -116,14 +116,14 @@ pub enum Survivor {
     Attached,
     /// A process that had a reservation in flight, and fills and publishes it afterwards.
     Holding,
-    /// A process that opens the log and appends while the victim stands at the point, and has come
-    /// as far as it can when the victim dies.
+    /// A process that opens the log and appends while the victim is stopped at the point, and has
+    /// come as far as it can when the victim dies.
     Waiting,
     /// Beside one that had the log open, a reader asleep at the end of the log.
     Follower,
     /// A process that commits one record after the other all the time.
     Committing,
-    /// A process that opens the log, commits a record and leaves while the victim stands at the
+    /// A process that opens the log, commits a record and leaves while the victim is stopped at the
     /// point, as far as it can. The victim lives on, and is killed when it is done.
     Between,
 }

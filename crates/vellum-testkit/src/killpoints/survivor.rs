@@ -46,12 +46,12 @@ pub trait Strike {
     fn reach(&mut self) -> Result<(), Fault>;
     /// Kills it there.
     fn kill(&mut self) -> Result<(), Fault>;
-    /// Takes it to the end of the operation, if it can go on, and kills it there.
+    /// Takes it to the end of the operation, if it can continue, and kills it there.
     fn finish(&mut self) -> Result<(), Fault>;
 }
 
 impl Scene<'_> {
-    /// Prepares the survivor, has the victim killed, and goes on. `inherited` is the log that the
+    /// Prepares the survivor, has the victim killed, and continues. `inherited` is the log that the
     /// victim has from its parent, if it has. Returns how long it took until the survivor had read
     /// its own record, in nanoseconds.
     pub fn play(&self, inherited: Option<Log>, strike: &mut dyn Strike) -> Result<u64, Fault> {
@@ -204,7 +204,7 @@ impl Scene<'_> {
         seen.stays().map(|()| elapsed)
     }
 
-    /// What somebody reads at this moment who may not write.
+    /// The records of a reader at this moment that may not write.
     fn glimpse(&self, own: Option<Payload>) -> Result<Option<Glimpse>, Fault> {
         let is_done = self.page.word(DONE).load(Ordering::SeqCst) == 1;
         Glimpse::of(self.case, self.dir, &self.case.expected(own, is_done, &[]))

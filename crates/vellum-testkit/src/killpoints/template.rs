@@ -38,13 +38,13 @@ impl Case {
         Ok(())
     }
 
-    /// Makes a log that was in use when the power went, or when somebody removed its stage.
+    /// Makes a log that was in use when the power went, or when a user removed its stage.
     fn make_cut_off(&self, dir: &Path) -> anyhow::Result<()> {
         let live = dir.with_extension("live");
         let log = self.options().open(&live)?;
         self.fill_template(&log)?;
         let torn = match self.layout {
-            // Of a line that is half there nobody can tell after a power cut.
+            // A line that is half there cannot be judged after a power cut.
             Layout::Text => None,
             _ => Some(self.append_two(&log)?),
         };

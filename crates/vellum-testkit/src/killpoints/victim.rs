@@ -24,7 +24,7 @@ pub const DONE: usize = 0;
 pub const TRIM_TO: usize = 1;
 /// Word of the shared page: number of a process that outlives the victim and is to be ended.
 const LINGERING: usize = 2;
-/// Word of the shared page: 1 for a victim that is not killed, and goes on when an operation
+/// Word of the shared page: 1 for a victim that is not killed, and continues when an operation
 /// failed.
 pub const STAYS: usize = 16;
 /// Word of the shared page: 1 once it has been told that a write or sync failed for good.
@@ -33,7 +33,7 @@ pub const IS_POISONED: usize = 17;
 pub const KIND: usize = 18;
 /// See [`KIND`].
 pub const ERRNO: usize = 19;
-/// Seconds for which such a process lives if nobody ends it.
+/// Seconds for which such a process lives if it is not ended.
 const LINGER_SECONDS: u32 = 60;
 /// Exit status of a child that has left a message.
 const FAILED: i32 = 3;
@@ -176,13 +176,13 @@ fn payloads(case: &Case) -> Vec<Vec<u8>> {
     case.operation.records().iter().map(|record| record.bytes(case.layout)).collect()
 }
 
-/// Where the record stands to which the victim trims.
+/// The position of the record to which the victim trims.
 fn find_trim_target(log: &Log) -> anyhow::Result<Lsn> {
     let mut reader = log.reader(Lsn::ZERO)?;
     for _ in 0..Operation::TRIM_TO {
         reader.next()?;
     }
-    // A text reader stands at the end of the segment until it looks for the next line.
+    // A text reader stays at the end of the segment until it looks for the next line.
     let record = reader.next()?;
     record.map(|record| record.lsn).ok_or_else(|| anyhow::anyhow!("the template is too short"))
 }

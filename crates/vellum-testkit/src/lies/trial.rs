@@ -27,7 +27,7 @@ const DISK_LEN: u64 = 64 << 20;
 const PROMISES_MAX: u64 = 1200;
 /// And so many turns of the scheduler later, at most.
 const TURNS_MAX: u64 = 2000;
-/// Nobody asks for more blocks than this; the cut comes before.
+/// No run asks for more blocks than this; the cut comes before.
 const BLOCKS_MAX: u64 = 100_000;
 
 /// The outcome of a trial.
@@ -69,7 +69,7 @@ pub fn run(
     device.forget_cached()?;
     sandbox.enter_boot(Boot::Another, 0)?;
     let outcome = match filesystem.mount(device.path(), &mounted) {
-        // All of it is lost, and nobody can miss that.
+        // All of it is lost, and no check can miss that.
         Err(_) => Outcome { is_ruined: true, ..Outcome::default() },
         Ok(()) => {
             let promises = Promises::parse(&text, &mounted)?;

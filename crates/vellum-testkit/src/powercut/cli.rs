@@ -100,7 +100,7 @@ struct CampaignArguments {
     /// Instead of random cuts: every image that dropping unflushed writes can leave.
     #[arg(long)]
     exhaustive: bool,
-    /// Go on with further recordings for about so long, spread over the filesystems.
+    /// Continue with further recordings for about so long, spread over the filesystems.
     #[arg(long)]
     seconds: Option<u64>,
     /// What decides the cuts; printed, so that a recording can be repeated.

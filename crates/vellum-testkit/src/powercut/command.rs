@@ -118,7 +118,7 @@ fn wait(child: &mut Child, timeout: Duration) -> io::Result<Outcome> {
     let watch = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
     let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: 0 };
     let is_over = poll(&mut [PollFd::new(&watch, PollFlags::IN)], Some(&limit))? == 0;
-    // The number is taken until the child is reaped, so this reaches nobody else.
+    // The number is taken until the child is reaped, so this reaches no other process.
     let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     let status = child.wait()?;
     reap_orphans();

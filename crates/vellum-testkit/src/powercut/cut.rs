@@ -96,7 +96,7 @@ pub fn random_cuts(recording: &Recording, count: usize, random: &mut Random) -> 
 ///
 /// Between two flushes the image with all later writes dropped is the same at every position, and
 /// an acknowledgement only adds to what must be in it. So the last position before the next flush
-/// stands for all of them, and so does the one before each record is dropped.
+/// represents all of them, and so does the one before each record is dropped.
 pub fn exhaustive_cuts(recording: &Recording) -> Vec<Cut> {
     let (mut cuts, mut has_unflushed) = (Vec::new(), false);
     let cut = |position| Cut { position, unflushed: Unflushed::Dropped, seed: 0 };
@@ -137,7 +137,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Stands before the first event. The blocks at the offsets `undivided` are never torn.
+    /// Starts before the first event. The blocks at the offsets `undivided` are never torn.
     pub fn new(recording: &'a Recording, undivided: &'a [u64]) -> Walk<'a> {
         Walk {
             recording,
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on until `position` events have happened.
+    /// Continues until `position` events have happened.
     pub fn advance_to(&mut self, position: usize) {
         while self.position < position {
             match &self.recording.events[self.position] {

@@ -2,16 +2,16 @@
 //!
 //! # Why an acknowledgement in the recording is a sound one
 //!
-//! Before a request is put into the recording, all that the workload has said is. A line that a
-//! thread says *after* a flush has come back stands behind that flush, as the flush was recorded
-//! before it was answered; so nothing is asked for that was not promised in time. And it stands
-//! before anything that this thread writes later; so no promise is counted late.
+//! Before a request is put into the recording, all lines of the workload are. A line that a thread
+//! prints *after* a flush has come back is behind that flush, as the flush was recorded before it
+//! was answered; so nothing is demanded that was not promised in time. And it is before anything
+//! that this thread writes later; so no promise is counted late.
 //!
 //! # Why a disk that forgets says so more than once
 //!
 //! The flush that fails may be one that the kernel asks for, to write a journal. No process is told
 //! of it in time, and none could keep a promise if the next flush of its own succeeded. So as many
-//! more flushes fail as writes were forgotten: each that had written is told.
+//! more flushes fail as writes were forgotten: each process that had written gets an error.
 
 use std::fmt;
 use std::io;

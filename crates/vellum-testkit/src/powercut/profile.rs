@@ -21,7 +21,7 @@ const HELD: &str = "--segment-bytes 65536 --threads 3 --processes 2 --sync";
 /// Groups so long that the segments behind the first get blocks and no zeros.
 const LONG_RECORDS: &str = "--segment-bytes 2097152 --processes 2 --bytes 500000-1500000";
 
-/// For how long a campaign of the long list goes on, unless that is said.
+/// The time of a campaign of the long list, unless an option has one.
 const LONG: Duration = Duration::from_secs(300);
 
 /// A list of campaigns.

@@ -9,8 +9,8 @@
 //!   lines shows: as a line that is not whole, as one of tildes, or as the end of a file.
 //! - What is appended afterwards starts a line of its own.
 //!
-//! So whatever stands behind such a place, up to the marker of the check that found it, was not
-//! committed. It is not counted: if somebody was promised it, it is missed.
+//! So all lines behind such a place, up to the marker of the check that found it, were not
+//! committed. They are not counted: a promised one is missed.
 
 use vellum::Lsn;
 
@@ -64,7 +64,7 @@ impl Breaks {
         self.is_behind = false;
     }
 
-    /// Whether what stands there can't have been committed.
+    /// Whether the text there can't have been committed.
     pub(super) fn is_behind(&self) -> bool {
         self.is_behind
     }

@@ -2,7 +2,7 @@
 //!
 //! They are told to start through their standard input, write to the standard output that this
 //! process was given, and die with it. One that fails ends all, so that nothing is acknowledged
-//! after an error; one that is killed is a part of the test, and the others go on.
+//! after an error; one that is killed is a part of the test, and the others continue.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};

@@ -23,7 +23,7 @@ const CHECKS: u64 = 2;
 
 /// Which files are kept whatever happens next.
 pub(super) struct Retention {
-    /// Closed files that stay although all others go on.
+    /// Closed files that stay although all others continue.
     kept: usize,
     /// Up to where records were announced.
     announced: Lsn,

@@ -13,13 +13,13 @@ use super::payload::{Name, is_filler};
 const STUCK: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Where a record stands, and its number.
+/// The position of a record, and its number.
 pub(super) type Entry = (Lsn, u64);
 
 /// The records of a log.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// The workload's records, as they stand in the log.
+    /// The workload's records, as they are in the log.
     pub(super) records: Vec<Entry>,
     /// Those that a power cut has left and that can't have been committed.
     pub(super) uncommitted: Vec<Entry>,
@@ -36,7 +36,7 @@ pub(super) struct Survey {
     next_marker: Option<u64>,
     /// Where a power cut tore the log, if it may have done so.
     breaks: Option<Breaks>,
-    /// Whether each record has to tell who appended it, and when.
+    /// Whether each record has to show its writer, and its time.
     has_envelope: bool,
 }
 
@@ -54,7 +54,7 @@ impl Survey {
         survey
     }
 
-    /// Reads what stands before `end`, which is published; the first fault is an error.
+    /// Reads the records before `end`, which are published; the first fault is an error.
     pub(super) fn before(log: &Log, end: Lsn) -> Result<Survey, String> {
         let mut survey = Survey::default();
         survey.read(log, end)?;
@@ -193,7 +193,7 @@ impl Survey {
     }
 }
 
-/// Whether a record has an envelope that somebody filled in, if it is to have one.
+/// Whether a record has a filled envelope, if it is to have one.
 fn check_envelope(record: Record<'_>, has_one: bool) -> Result<(), String> {
     let is_real = |time: SystemTime| SystemTime::UNIX_EPOCH < time;
     match (record.time(), record.writer(), has_one) {

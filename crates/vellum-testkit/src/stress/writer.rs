@@ -19,8 +19,8 @@ use super::survey::Survey;
 /// The cursor that stops trims.
 const CURSOR: &str = "stress";
 
-/// Appends what the threads of process `process` have to, and says what becomes durable. Each
-/// writer goes on with its number in `next`.
+/// Appends the records of the threads of process `process`, and prints those that become durable.
+/// Each writer continues with its number in `next`.
 pub(super) fn run(log: &Log, args: &Args, process: u32, next: &[u64]) -> Result<()> {
     let reports = Reports::new()?;
     let are_done = AtomicBool::new(false);
@@ -70,7 +70,7 @@ struct Writer<'a> {
     batch: Vec<(u64, Vec<u8>)>,
     /// Records that were appended since the last commit.
     pending: Vec<u64>,
-    /// Where the newest record stands, of all and of those that may be trimmed.
+    /// The position of the newest record, of all and of those that may be trimmed.
     newest: Lsn,
     settled: Lsn,
     /// The end of the committed part when it trimmed last.

@@ -35,7 +35,7 @@ impl Campaign {
         crew.work(&mut surroundings)?;
         crew.end()?;
         surroundings.pause(self.shape)?;
-        // Nobody else is there now.
+        // No other process is there now.
         let mut faults = crew.faults;
         let (ledger, image) = (crew.ledger, crew.image);
         let mut last = Crew::new(self, base)?;

@@ -134,7 +134,7 @@ fn holds(log: &Log, shape: Shape, ledger: &Ledger, keeps: Keeps, what: What) -> 
     for (payload, lsn) in ledger.owed(keeps) {
         owed += 1;
         match places.get(&(payload.writer, payload.number)) {
-            // Records of a batch stand behind its beginning.
+            // Records of a batch are behind its beginning.
             Some(place) if *place >= lsn || what == What::Repaired => {}
             Some(place) => return Err(format!("{payload:?} is at {place}, not {lsn}")),
             None => missing.push((payload, lsn)),

@@ -39,7 +39,7 @@ struct Arguments {
     /// A sample of about so long: each world once, in one kind of log, and pairs with `--pairs`.
     #[arg(long)]
     seconds: Option<u64>,
-    /// What decides everything but who is faster; printed, so that a run can be repeated.
+    /// Decides everything but the speed of processes; printed, so that a run can be repeated.
     #[arg(long)]
     seed: Option<u64>,
     /// Also where a promise is known not to hold yet; faults there do not count.

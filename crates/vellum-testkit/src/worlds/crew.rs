@@ -56,7 +56,7 @@ pub(super) struct Crew<'a> {
 
 struct Worker {
     number: usize,
-    /// It goes on when this is closed.
+    /// It continues when this is closed.
     stdin: Option<ChildStdin>,
     is_killed: bool,
 }
@@ -152,7 +152,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// What happens around everybody once.
+    /// The one event around all processes.
     fn turn(&mut self, place: &mut Surroundings) -> anyhow::Result<()> {
         if self.campaign.has(Kind::Renamed) {
             self.wait_until_open()?;
@@ -175,7 +175,7 @@ impl<'a> Crew<'a> {
         turned
     }
 
-    /// Waits until nobody looks for the log under its name any more.
+    /// Waits until no process looks for the log under its name any more.
     fn wait_until_open(&mut self) -> anyhow::Result<()> {
         while self.busy.iter().any(|side| !self.opened.contains(side)) {
             self.step()?;
@@ -228,7 +228,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Lets all go on that are stopped, again and again: where one forks while it is stopped and
+    /// Continues all stopped processes, again and again: where one forks while it is stopped and
     /// continued, Linux gives its child the first signal and not the second.
     fn let_go_on(&self) {
         if self.campaign.has(Kind::Stopped) {
@@ -244,7 +244,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Lets everybody go, and hears the rest.
+    /// Ends all processes, and reads their last lines.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         self.workers.values_mut().for_each(|worker| worker.stdin = None);
         self.writer = None;
@@ -264,7 +264,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Hears what there is; false once nobody can say anything any more.
+    /// Reads the lines so far; false once no process can print any more.
     fn step(&mut self) -> anyhow::Result<bool> {
         let mut is_open = true;
         if sys::can_read(self.reader.as_fd(), 10) {
@@ -332,7 +332,7 @@ impl<'a> Crew<'a> {
         self.busy.remove(&name);
     }
 
-    /// Nobody says anything any more, and some are not done.
+    /// No process prints any more, and some are not done.
     fn give_up(&mut self) {
         let busy: String = self.busy.iter().collect();
         let words = if busy.is_empty() { "nobody ends".into() } else { format!("{busy} hang") };

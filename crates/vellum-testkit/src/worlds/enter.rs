@@ -98,8 +98,7 @@ fn enter_pid_namespace() -> io::Result<()> {
         None => sys::mount(Path::new("proc"), Path::new("/proc"), "proc", 0, ""),
         Some(child) => match sys::wait_for(child)? {
             End::Exited(code) => std::process::exit(code),
-            // The first process of a namespace ignores its own SIGABRT, and `abort` goes on to
-            // fault.
+            // The first process of a namespace ignores its own SIGABRT, and `abort` then faults.
             End::Killed(libc::SIGSEGV) => sys::die_of(libc::SIGABRT),
             End::Killed(signal) => sys::die_of(signal),
         },

@@ -175,7 +175,7 @@ impl Side {
         else {
             return;
         };
-        // Behind what somebody has in flight: a rotation takes the rest of a file at once.
+        // Behind a reservation in flight: a rotation takes the rest of a file at once.
         if lsn > log.published() {
             return;
         }

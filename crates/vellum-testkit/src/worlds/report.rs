@@ -38,7 +38,7 @@ pub(crate) enum Report {
         kind: String,
         words: String,
     },
-    /// It has done all that it had to, and waits to be let go.
+    /// It has finished its tasks, and waits for its end.
     Done,
 }
 

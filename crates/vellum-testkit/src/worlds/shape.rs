@@ -65,7 +65,7 @@ impl Shape {
 /// How large the files of a log are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As nobody has chosen.
+    /// Without a choice.
     Usual,
     /// Some of them fit into a disk of 60 MB.
     Small,

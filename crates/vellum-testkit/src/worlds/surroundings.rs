@@ -169,7 +169,7 @@ impl Surroundings {
         }
     }
 
-    /// What happens when nobody has the log open, before it is truncated.
+    /// The event while no process has the log open, before it is truncated.
     pub(crate) fn pause(&mut self, shape: Shape) -> anyhow::Result<()> {
         if self.has(Kind::Ahead) {
             name_ahead(&self.log(), shape)?;
@@ -210,7 +210,7 @@ impl Surroundings {
         Ok(())
     }
 
-    /// Whether everybody has to stand still at the turn.
+    /// Whether all processes have to be stopped at the turn.
     pub(crate) fn wants_stillness(&self) -> bool {
         self.has(Kind::Older)
     }

@@ -23,9 +23,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Tells the campaign a line that is short enough to be one write to a pipe.
 pub(crate) fn tell(line: &str) {
-    // Not by `Stdout`: another thread may have held its lock when this process was forked.
-    // Nobody is there to hear it once the campaign was given up.
-    // SAFETY: the call reads the bytes of `line`.
+    // Not by `Stdout`: another thread may have held its lock when this process was forked. No
+    // reader is there once the campaign was given up. SAFETY: the call reads the bytes of `line`.
     unsafe { libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
@@ -51,7 +50,7 @@ pub(crate) fn fork(body: impl FnOnce() -> i32) -> io::Result<pid_t> {
     }
 }
 
-/// Forks, and goes on in both; `None` in the child. For a process with one thread.
+/// Forks, and continues in both; `None` in the child. For a process with one thread.
 pub(crate) fn fork_both() -> io::Result<Option<pid_t>> {
     // SAFETY: there is no other thread that might hold a lock.
     match unsafe { libc::fork() } {
@@ -113,7 +112,7 @@ pub(crate) fn signal(process: pid_t, signal: c_int) {
     unsafe { libc::kill(process, signal) };
 }
 
-/// Whether no process of a group is left, nor one whose end nobody has taken notice of.
+/// Whether no process of a group is left, nor one that was not reaped.
 pub(crate) fn is_gone(group: pid_t) -> bool {
     // SAFETY: the call takes numbers, and sends nothing.
     let answer = unsafe { libc::kill(-group, 0) };

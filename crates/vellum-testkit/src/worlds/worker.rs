@@ -130,14 +130,14 @@ impl Life<'_> {
         log
     }
 
-    /// Says that its share is done, and keeps what it holds until it is let go.
+    /// Reports that its share is done, and keeps its holds until it is ended.
     fn linger(&self, side: &Side) {
         say(side.letter, &Report::Done);
         // Whatever ends the wait lets it go.
         let _ = io::stdin().lock().read(&mut [0]);
     }
 
-    /// Two processes, of which `first` closes the log before the other goes on.
+    /// Two processes, of which `first` closes the log before the other continues.
     fn forked(&self, first: First, opens_before: bool) -> anyhow::Result<()> {
         // Before the log takes the last descriptors that the world allows.
         let (mut turn, closing) = io::pipe()?;
@@ -174,7 +174,7 @@ impl Life<'_> {
         }
     }
 
-    /// As [`linger`](Life::linger), and hears of it if the child dies: nobody else does.
+    /// As [`linger`](Life::linger), and notices if the child dies: no other process does.
     fn linger_beside(&self, side: &Side, child: libc::pid_t) -> anyhow::Result<()> {
         say(side.letter, &Report::Done);
         let mut ended = None;

@@ -98,7 +98,7 @@ fn is_named(seed: &str, dir: &str, file: &str) -> bool {
     entries.map(|entry| entry.path().join(file)).any(|path| has_seed(&path))
 }
 
-/// Whether a loop device stands on a disk of the run with this seed.
+/// Whether a loop device is on a disk of the run with this seed.
 fn has_disk(seed: &str) -> bool {
     is_named(seed, "/sys/block", "loop/backing_file")
 }

@@ -22,7 +22,7 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// A run that goes on; killed, by its number, when dropped.
+/// A run in progress; killed, by its number, when dropped.
 pub(crate) struct Running {
     pub(crate) child: Child,
     pub(crate) stdout: BufReader<ChildStdout>,
@@ -79,7 +79,7 @@ impl Place {
         run(stress().args(options).arg(self.log()))
     }
 
-    /// Starts the same and lets it go on.
+    /// Starts the same and leaves it running.
     pub(crate) fn start(&self, options: &[&str]) -> Running {
         Running::start(stress().args(options).arg(self.log()))
     }
@@ -147,7 +147,7 @@ impl Drop for Running {
     }
 }
 
-/// A standard output that nobody reads.
+/// A standard output without a reader.
 pub(crate) fn closed_pipe() -> io::PipeWriter {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);

@@ -188,7 +188,7 @@ fn acknowledged(told: &str, options: &str) -> BTreeSet<u64> {
 #[track_caller]
 fn assert_dies(pid: &str) {
     let begin = Instant::now();
-    // Dead is also what nobody has waited for.
+    // A process that was not reaped is dead too.
     let lives = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
         stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))

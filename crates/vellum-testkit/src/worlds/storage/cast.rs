@@ -1,4 +1,4 @@
-//! The processes of a trial: started, heard, told to go on, and how they ended.
+//! The processes of a trial: started, heard, continued, and how they ended.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -46,7 +46,7 @@ pub(crate) enum State {
     Waits {
         is_stuck: bool,
     },
-    /// It has shown that it goes on.
+    /// It has shown that it continues.
     Well,
     /// It is gone.
     Gone,
@@ -134,7 +134,8 @@ impl Cast {
         threads.all(|(letter, state)| *letter == '!' || *state != State::Working)
     }
 
-    /// Waits until `is_done`, or nobody works any more. A process that does not get there hangs.
+    /// Waits until `is_done`, or no process works any more. A process that does not get there
+    /// hangs.
     pub(crate) fn wait(
         &mut self,
         mut is_done: impl FnMut(&Cast) -> anyhow::Result<bool>,
@@ -149,12 +150,12 @@ impl Cast {
         Ok(())
     }
 
-    /// Waits until nobody works any more.
+    /// Waits until no process works any more.
     pub(crate) fn settle(&mut self) -> anyhow::Result<()> {
         self.wait(|_| Ok(false))
     }
 
-    /// Tells all who wait to go on; the letters of those who then cannot.
+    /// Continues all waiting threads; returns the letters of those that then cannot.
     pub(crate) fn go_on(&mut self) -> anyhow::Result<String> {
         for actor in &mut self.actors {
             let waits =
@@ -190,7 +191,7 @@ impl Cast {
         Ok(())
     }
 
-    /// Lets everybody end, and waits for that.
+    /// Ends all processes, and waits for that.
     pub(crate) fn end(&mut self) -> anyhow::Result<()> {
         self.actors.iter_mut().for_each(|actor| actor.stdin = None);
         let start = Instant::now();

@@ -55,7 +55,7 @@ fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Stri
     let log = match Options::default().create(Create::Never).open(path) {
         Ok(log) => log,
         Err(_) if keeps == Keeps::Rest => return Ok(()),
-        // Nobody has come so far as to make one.
+        // No process has come so far as to make one.
         Err(error)
             if error.kind() == ErrorKind::NotFound
                 && owed.values().all(|owing| owing.count == 0) =>

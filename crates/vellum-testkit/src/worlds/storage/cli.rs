@@ -40,7 +40,7 @@ pub(crate) struct StorageArgs {
     /// A sample of about so long, in random order.
     #[arg(long)]
     seconds: Option<u64>,
-    /// What decides everything but who is faster; printed, so that a run can be repeated.
+    /// Decides everything but the speed of processes; printed, so that a run can be repeated.
     #[arg(long)]
     seed: Option<u64>,
     /// Where the disks are mounted; default: the directory for temporary files.

@@ -39,7 +39,7 @@ enum Family {
     Ext,
     Xfs,
     Btrfs,
-    /// A btrfs whose log lies in a subvolume with a limit.
+    /// A btrfs whose log is in a subvolume with a limit.
     Quota,
     Tmpfs,
     /// An overlay whose upper layer is an ext4.
@@ -87,7 +87,7 @@ impl Kind {
         matches!(self.family, Family::Xfs | Family::Btrfs)
     }
 
-    /// Whether it lies on a device.
+    /// Whether it is on a device.
     pub(crate) fn has_device(&self) -> bool {
         self.family != Family::Tmpfs
     }
@@ -115,7 +115,7 @@ pub(crate) struct Disk {
 
 /// The device below the filesystem.
 enum Device {
-    /// A loop device. It goes when nobody has it open any more.
+    /// A loop device. It is removed when no process has it open any more.
     Loop { path: PathBuf, _open: File },
     /// A disk that this process serves, which can fail. Each request fails whole.
     Served(Medium),

@@ -142,7 +142,7 @@ impl Scene<'_> {
         self.cast.start(&ReaderArgs { log, shape, strict }.words(), "!")
     }
 
-    /// Waits until all threads of those who have begun have appended so many more, or cannot.
+    /// Waits until all threads of the started processes have appended so many more, or cannot.
     fn wait_for_more(&mut self, more: u64) -> anyhow::Result<()> {
         let letters = self.cast.letters();
         let wanted: Vec<(char, u64)> = letters
@@ -193,7 +193,7 @@ impl Scene<'_> {
         self.go_on()
     }
 
-    /// There is space: all go on but those that have to close the log first.
+    /// There is space: all continue but those that have to close the log first.
     fn go_on(&mut self) -> anyhow::Result<()> {
         for letter in self.cast.go_on()?.chars() {
             let error = self.cast.last_error(letter);

@@ -1,9 +1,9 @@
 //! A process that appends: one or several threads, each with records of its own.
 //!
-//! How many records of a thread were acknowledged, and how many of them committed, stands in a file
+//! How many records of a thread were acknowledged, and how many of them committed, is in a file
 //! that no trouble concerns: two numbers for each letter, written after the call that promised it
-//! and before the next one. What else it says are lines (`Word`). After an error it waits until it
-//! is told to go on, and then tries the same record again: so an error means that it is not there.
+//! and before the next one. Its other output is lines (`Word`). After an error it waits until it is
+//! continued, and then tries the same record again: so an error means that it is not there.
 
 use std::fs::File;
 use std::io::BufRead;
@@ -22,7 +22,7 @@ use crate::random::{Random, mixed};
 use crate::worlds::shape::{Shape, Size};
 use crate::worlds::sys;
 
-/// So many records a thread appends after an error, when it is told to go on.
+/// So many records a thread appends after an error, when it is continued.
 const MORE: u32 = 8;
 
 /// The arguments of a process that appends.
@@ -90,7 +90,7 @@ pub(crate) fn say_error(letter: char, operation: &str, error: &Error) {
     say("stuck", letter, &format!("{operation} {:?} {error}", error.kind()));
 }
 
-/// How often it was told to go on, and whether it has to end.
+/// How often it was continued, and whether it has to end.
 #[derive(Default)]
 struct Told {
     state: Mutex<(u32, bool)>,
@@ -107,7 +107,7 @@ impl Told {
         self.state.lock().expect("nobody panics with it").1
     }
 
-    /// Waits until it is told to go on more often than `seen` times; `None` when it has to end.
+    /// Waits until it is continued more often than `seen` times; `None` when it has to end.
     fn wait(&self, seen: u32) -> Option<u32> {
         let state = self.state.lock().expect("nobody panics with it");
         let changed = self.changed.wait_while(state, |(count, over)| *count == seen && !*over);
@@ -170,7 +170,7 @@ impl Thread<'_> {
         }
     }
 
-    /// Tells of an error, or that there was none.
+    /// Reports an error, or that there was none.
     fn tell(&self, failed: Option<(&'static str, Error)>, otherwise: &str) {
         match failed {
             Some((operation, error)) => say_error(self.letter, operation, &error),
