@@ -101,7 +101,7 @@ typedef enum {
     VELLUM_RECORD_TOO_LARGE = 9,
     // 1024 processes are attached, and there is no room for more.
     VELLUM_TOO_MANY_PARTICIPANTS = 10,
-    // The position has been trimmed away: go on at vellum_begin.
+    // The position has been trimmed away: continue at vellum_begin.
     VELLUM_TRIMMED = 11,
     // The position is beyond the end, or is not the start of a record.
     VELLUM_OUT_OF_RANGE = 12,
@@ -292,7 +292,7 @@ typedef enum {
     VELLUM_COMPRESS_KEEP = 0,
     // They stay as they are.
     VELLUM_COMPRESS_OFF = 1,
-    // With zstd, by the process that went on in a new file. Where the library is built with it.
+    // With zstd, by the process that began a new file. Where the library is built with it.
     VELLUM_COMPRESS_ON = 2,
     // With gzip, the same way, for zgrep, zless and scripts that know only that.
     VELLUM_COMPRESS_GZIP = 3,
@@ -305,8 +305,8 @@ typedef enum {
     // It waits until there is space again.
     VELLUM_ON_FULL_BLOCK = 1,
     // It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only. Space
-    // is looked for 20 times a second by all processes together, so records go in again 50 ms
-    // after somebody made some.
+    // is looked for 20 times a second by all processes together, so records are appended again 50
+    // ms after some was made.
     VELLUM_ON_FULL_DROP = 2,
 } vellum_on_full;
 
@@ -321,12 +321,12 @@ typedef enum {
 
 // How to open or create a log.
 //
-// Fill it by vellum_options_init, then change what should be different. What shapes the files
-// (kind, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
-// that asks for something else gets VELLUM_INVALID_OPTION, 0 takes what is there. What says when a
-// text log goes on in a new file and which files it keeps (rotate_*, retain_*, compress) is stored
-// too, but changes for all processes when one opens the log with other values. The rest is about
-// this process.
+// Fill it by vellum_options_init, then change what should be different. The fields that shape the
+// files (kind, segment_capacity_bytes, preallocate, fill) are stored when the log is created: an
+// opener with another value gets VELLUM_INVALID_OPTION, 0 takes the stored one. The fields that
+// say when a text log continues in a new file and which files it keeps (rotate_*, retain_*,
+// compress) are stored too, but change for all processes when one opens the log with other values.
+// The rest is about this process.
 typedef struct {
     // sizeof(vellum_options), as vellum_options_init sets it.
     size_t struct_size;
@@ -350,7 +350,7 @@ typedef struct {
     uint64_t prefault_bytes;
     // Address space that this process may use for mapped files, in bytes. 0 is 256 MiB.
     uint64_t mapped_bytes_max;
-    // Bytes after which a text log goes on in a new file; 0 is never. Default: VELLUM_KEEP.
+    // Bytes after which a text log continues in a new file; 0 is never. Default: VELLUM_KEEP.
     uint64_t rotate_bytes;
     // Seconds after which it does, counted from 1970-01-01 00:00 UTC: 86400 is midnight UTC; 0 is
     // never. Default: VELLUM_KEEP.
@@ -464,7 +464,7 @@ typedef struct {
 int vellum_open(const char *path, const vellum_options *options, vellum_log **log);
 
 // Opens the log at the path of `log` once more: joins the one that is there, or makes one with the
-// same layout, way to fill and policy. To go on after VELLUM_REMOVED.
+// same layout, way to fill and policy. To continue after VELLUM_REMOVED.
 //
 // All processes that do so are in the same new log. `log` stays as it is, for what still reads or
 // commits, until it is closed. A relative path is meant from where it was opened. Where the
@@ -531,7 +531,7 @@ int vellum_recovered(const vellum_log *log, vellum_recovery *recovery);
 //
 // Errors: VELLUM_NO_SPACE (see vellum_options.on_full) and VELLUM_RECORD_TOO_LARGE before anything
 // is reserved; VELLUM_READ_ONLY; VELLUM_POISONED; VELLUM_IO where the operating system refuses.
-// After an error the record is not in the log, and the log goes on.
+// After an error the record is not in the log, and the log continues.
 //
 // Durable: on return the record survives the death of this process and of every other. It does
 // not yet survive a power cut: vellum_commit.
@@ -605,7 +605,7 @@ typedef struct vellum_reservation vellum_reservation;
 // may lie in two files, or in none that is mapped. Errors as for vellum_append.
 int vellum_reserve(const vellum_log *log, size_t len, vellum_reservation **reservation);
 
-// Where the record will stand. 0 for NULL.
+// The position of the record. 0 for NULL.
 uint64_t vellum_reservation_lsn(const vellum_reservation *reservation);
 
 // Bytes that are still to be written. 0 for NULL.
@@ -646,9 +646,9 @@ typedef struct {
     const void *data;
     // How many.
     size_t len;
-    // Where the record stands.
+    // The position of the record.
     uint64_t lsn;
-    // Where to go on reading after it.
+    // The position of the next one.
     uint64_t next_lsn;
 } vellum_record;
 
@@ -660,7 +660,7 @@ typedef struct {
     size_t struct_size;
     // Where it begins.
     uint64_t from;
-    // Where the log goes on.
+    // Where the log continues.
     uint64_t to;
     // How many bytes are missing, at most.
     uint64_t bytes_max;
@@ -761,17 +761,17 @@ uint64_t vellum_reader_writer(const vellum_reader *reader);
 // vellum_reader_next returns VELLUM_UNSUPPORTED at the end of the log: open another reader there.
 int vellum_reader_fd(const vellum_reader *reader);
 
-// Goes on at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next
-// returns what is there. This is how to read many records at random: the reader keeps the files
-// that it read last open.
+// Continues at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next
+// returns that record. This is how to read many records at random: the reader keeps the files that
+// it read last open.
 //
 // Errors: as for vellum_reader_open; the position stays as it was.
 //
 // Cost: one pread of little more than the last record, unless the record was read ahead, and
-// another one if it is longer; opening a file where it lies in none of the last four segments.
+// another one if it is longer; opening a file where it is in none of the last four segments.
 int vellum_reader_seek(vellum_reader *reader, uint64_t to);
 
-// The next record, or VELLUM_END at the published end; later calls go on from there.
+// The next record, or VELLUM_END at the published end; later calls continue there.
 //
 // `record->data` is borrowed until the next call with the same reader.
 //
@@ -807,7 +807,7 @@ int vellum_reader_stop_at(vellum_reader *reader, uint64_t end);
 
 // Where the next record will be looked for: behind all that was returned or left out, and not
 // behind a record that is to come. So it may be compared with the position of a record, and with
-// what vellum_published was. 0 for NULL.
+// an earlier vellum_published. 0 for NULL.
 uint64_t vellum_reader_position(const vellum_reader *reader);
 
 // Closes a reader; NULL is fine.
@@ -882,8 +882,8 @@ typedef struct {
 
 // The 16 bytes of the log's id, which is random and never changes.
 //
-// Errors: VELLUM_UNSUPPORTED where an earlier version made the log and nobody has opened it for
-// writing since, with some space on the disk.
+// Errors: VELLUM_UNSUPPORTED where an earlier version made the log and no process has opened it
+// for writing since, with some space on the disk.
 int vellum_log_id(const vellum_log *log, uint8_t (*id)[16]);
 
 // The epoch in which this handle was opened, or which its own vellum_truncate began; 0 for NULL
@@ -1033,8 +1033,8 @@ uint64_t vellum_checkpoint(const vellum_log *log);
 
 /* ---- Commits to poll for --------------------------------------------------------------------- */
 
-// A thread that commits for those who must not wait. For appends of this process to a staged log
-// it also makes the next file, and commits when half a segment is not durable.
+// A thread that commits for callers that must not wait. For appends of this process to a staged
+// log it also makes the next file, and commits when half a segment is not durable.
 //
 // From vellum_committer_start, until vellum_committer_stop. Any number of threads may use it at
 // once; in a forked child there is no such thread.
@@ -1052,7 +1052,7 @@ typedef struct vellum_completion vellum_completion;
 int vellum_committer_start(const vellum_log *log, vellum_committer **committer);
 
 // Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
-// `completion` may be NULL where vellum_committer_fd tells of all.
+// `completion` may be NULL where vellum_committer_fd reports all.
 //
 // Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
 // after the committer was started.
@@ -1076,7 +1076,7 @@ int vellum_committer_fd(const vellum_committer *committer);
 // before it is durable. `durable` may be NULL.
 //
 // Errors: that of a commit of this committer that failed since the last call, as of vellum_commit;
-// `*durable` is then as it was. The log may go on after it: call again.
+// `*durable` is then as it was. The log may continue after it: call again.
 int vellum_committer_take(const vellum_committer *committer, uint64_t *durable);
 
 // Waits until what was submitted is done, and ends the thread; NULL is fine.
@@ -1092,7 +1092,7 @@ int vellum_completion_fd(const vellum_completion *completion);
 // VELLUM_POISONED when it never will be.
 int vellum_completion_outcome(const vellum_completion *completion);
 
-// Forgets a commit, which goes on; NULL is fine. Closes its file descriptor.
+// Forgets a commit, which continues; NULL is fine. Closes its file descriptor.
 void vellum_completion_close(vellum_completion *completion);
 
 /* ---- When a checkpoint is due ---------------------------------------------------------------- */
@@ -1163,12 +1163,12 @@ typedef struct {
     uint64_t held_at;
 } vellum_trim_report;
 
-// Has a text log go on in a new file at the next append, whatever its policy says.
+// Has a text log continue in a new file at the next append, whatever its policy says.
 //
 // Errors: VELLUM_UNSUPPORTED in a framed log, VELLUM_READ_ONLY.
 int vellum_rotate(const vellum_log *log);
 
-// Drops what lies before `before`: whole files are removed, or kept for new records
+// Drops everything before `before`: whole files are removed, or kept for new records
 // (vellum_options.spare_segments_max); the rest is no longer shown.
 //
 // `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
@@ -1179,7 +1179,7 @@ int vellum_rotate(const vellum_log *log);
 //
 // Cost: a sync of the device, and one more where a staged log or a cursor has something to write;
 // each file that goes is renamed or removed. That takes milliseconds: not for an event loop, but
-// any thread may call it. Appends and commits go on meanwhile.
+// any thread may call it. Appends and commits continue meanwhile.
 int vellum_trim(const vellum_log *log, uint64_t before, vellum_trim_report *report);
 
 // Drops the newest part of the log: the record at `from` and all behind it.
@@ -1199,8 +1199,8 @@ int vellum_truncate(const vellum_log *log, uint64_t from);
 // log open.
 int vellum_prepare(const vellum_log *log, uint64_t segments, uint64_t *made);
 
-// Gives back the files that stand ready beyond what is written; `*released` is how many those
-// were. `released` may be NULL.
+// Gives back the files that are ready beyond the written ones; `*released` is how many those were.
+// `released` may be NULL.
 //
 // Errors: VELLUM_BUSY as for vellum_truncate.
 int vellum_release_prepared(const vellum_log *log, uint64_t *released);
@@ -1307,7 +1307,7 @@ typedef struct {
 typedef struct {
     // sizeof(vellum_commits), set by the caller.
     size_t struct_size;
-    // Records, or moments, that somebody asked to be made durable.
+    // Records, or moments, that callers wanted durable.
     uint64_t commits;
     // Writes or syncs of the device that this took.
     uint64_t syncs;
@@ -1320,7 +1320,7 @@ typedef struct {
     uint64_t sync_us_sum;
 } vellum_commits;
 
-// When a text log goes on in a new file, and which of its files it keeps, for all processes.
+// When a text log continues in a new file, and which of its files it keeps, for all processes.
 typedef struct {
     // sizeof(vellum_policy), set by the caller.
     size_t struct_size;
@@ -1440,13 +1440,13 @@ typedef enum {
     VELLUM_HOLD_COMMIT_GROUP = 4,
     // The lock under which text is written. An append waits for it for a tenth of a second.
     VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
-    // The lock of the line that tells of dropped records.
+    // The lock of the line that reports dropped records.
     VELLUM_HOLD_DROPPED_RECORDS = 6,
     // A reservation that is being filled. Readers and commits do not get past it.
     VELLUM_HOLD_APPEND = 7,
     // The gate. Opening or closing the log waits for it.
     VELLUM_HOLD_GATE = 8,
-    // The right to compress closed files. Nobody waits for it.
+    // The right to compress closed files. No process waits for it.
     VELLUM_HOLD_COMPRESSION = 9,
     // The right to change named cursors. Committing or setting one waits for it.
     VELLUM_HOLD_CURSORS = 10,
@@ -1458,8 +1458,8 @@ typedef enum {
     VELLUM_PROCESS_RUNNING = 1,
     // It waits for something, as far as its first thread goes.
     VELLUM_PROCESS_SLEEPING = 2,
-    // It does not go on until somebody has it go on: by a signal, a debugger, a frozen control
-    // group.
+    // It does not continue until another process continues it: by a signal, a debugger, a frozen
+    // control group.
     VELLUM_PROCESS_STOPPED = 3,
     // It is dead: the next process that needs its hold takes it over.
     VELLUM_PROCESS_DEAD = 4,
@@ -1483,8 +1483,8 @@ typedef struct {
     uint64_t first_lsn;
     // Its length; otherwise 0.
     uint64_t bytes;
-    // For how many microseconds others have waited, since the first of them noticed; 0 where
-    // nobody has had to.
+    // For how many microseconds others have waited, since the first of them noticed; 0 where none
+    // had to.
     uint64_t waited_us;
     // All of this as a sentence without its end. Borrowed from the vellum_stat.
     const char *text;
@@ -1512,8 +1512,8 @@ typedef struct {
     uint64_t files_by_files;
     // Bytes of text in them.
     uint64_t bytes_by_files;
-    // Files that the log has let go of, and that could not be removed: another user's in a sticky
-    // directory, for one.
+    // Files that the log has dropped, and that could not be removed: another user's in a sticky
+    // directory, for example.
     uint64_t files_left_over;
     // Bytes of text in them.
     uint64_t bytes_left_over;
@@ -1623,9 +1623,9 @@ typedef struct {
     uint32_t owner;
     // 0.
     uint32_t reserved;
-    // Bytes that were removed in front of it and that its reader has not been told of, at most.
+    // Bytes that were removed in front of it and that its reader does not know of, at most.
     uint64_t missing_bytes;
-    // How often its reader went on behind such bytes.
+    // How often its reader skipped such bytes.
     uint64_t overruns;
     // How many bytes that were, at most.
     uint64_t overrun_bytes;
@@ -1655,7 +1655,7 @@ int vellum_cursor_position(const vellum_cursor *cursor, uint64_t *lsn);
 // A reader that starts at the cursor. Reading does not move the cursor.
 //
 // Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
-// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as
+// vellum_cursor_skip_overrun reports how much that was, and continues behind it. Otherwise as
 // vellum_reader_open.
 int vellum_cursor_reader(const vellum_cursor *cursor, vellum_reader **reader);
 
@@ -1688,8 +1688,8 @@ int vellum_cursor_hold(const vellum_cursor *cursor, uint64_t max_bytes, uint64_t
 // Keeps nothing from being removed any more. Errors: as vellum_cursor_set.
 int vellum_cursor_unhold(const vellum_cursor *cursor);
 
-// Goes on behind records that were removed in front of the cursor: moves it to the oldest record,
-// counts the gap and tells it. VELLUM_END if nothing was removed. `gap` may be NULL.
+// Continues behind records that were removed in front of the cursor: moves it to the oldest
+// record, counts the gap and reports it. VELLUM_END if nothing was removed. `gap` may be NULL.
 //
 // Texts are borrowed until the next call of this function with the same cursor. Errors: as
 // vellum_cursor_set.
@@ -1815,10 +1815,10 @@ void vellum_damage_list_free(vellum_damage_list *list);
 // itself.
 //
 // Such a signal means that storage failed under a mapping: the filesystem was shut down, the
-// device is gone, somebody has cut a file. Where the signal has its default action when the first
+// device is gone, a program has cut a file. Where the signal has its default action when the first
 // log is opened, Vellum answers it without this call, and the function that has stored returns an
 // error. A program that sets a handler of its own calls this afterwards. Then Vellum's handler
-// comes first, and passes on to the program's what is no fault of Vellum's mappings.
+// comes first, and passes faults outside of Vellum's mappings on to the program's.
 //
 // Calling it again changes nothing. Errors: VELLUM_IO.
 int vellum_guard_bus_errors(void);

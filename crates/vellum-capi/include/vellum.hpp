@@ -216,7 +216,7 @@ class Reader {
         return detail::lend(vellum_reader_follow(get(), timeout.count(), &record), record);
     }
 
-    // When the record that was returned last was appended, and by whom (the low 32 bits are the
+    // When the record that was returned last was appended, and its writer (the low 32 bits are the
     // process). Zeros in a log without envelopes.
     std::chrono::nanoseconds time() const
     {
@@ -230,7 +230,7 @@ class Reader {
     // Has it stop at `end`: it returns the records that start before.
     void stop_at(Lsn end) { (void)vellum_reader_stop_at(get(), end); }
 
-    // Goes on at the record at `to`, or at the oldest one for 0.
+    // Continues at the record at `to`, or at the oldest one for 0.
     Status seek(Lsn to) { return detail::status(vellum_reader_seek(get(), to)); }
 
     vellum_reader *get() { return handle_.get(); }
@@ -440,7 +440,7 @@ class Cursor {
         return detail::result(code, std::make_optional(gap));
     }
 
-    // Lets nobody else change it, until disown(), the end of this handle or of the process.
+    // Lets no other handle change it, until disown(), the end of this handle or of the process.
     Status own() const { return detail::status(vellum_cursor_own(get())); }
     Status disown() const { return detail::status(vellum_cursor_disown(get())); }
 
@@ -526,7 +526,7 @@ class Log {
         });
     }
 
-    // Opens the log at the same path once more. To go on after VELLUM_REMOVED.
+    // Opens the log at the same path once more. To continue after VELLUM_REMOVED.
     Result<Log> reopen() const
     {
         return detail::made<Log, vellum_log>([&](vellum_log **log) {
@@ -638,10 +638,10 @@ class Log {
         });
     }
 
-    // Has a text log go on in a new file at the next append.
+    // Has a text log continue in a new file at the next append.
     Status rotate() const { return detail::status(vellum_rotate(get())); }
 
-    // Drops what lies before `before`.
+    // Drops everything before `before`.
     Result<vellum_trim_report> trim(Lsn before) const
     {
         return detail::filled<vellum_trim_report>([&](vellum_trim_report *report) {

@@ -127,7 +127,7 @@ template <typename Mutex> class SpdlogSink final : public spdlog::sinks::sink {
         return log.append(text);
     }
 
-    // The log after somebody has moved the directory of `gone` away; one thread opens it.
+    // The log after the directory of `gone` was moved away; one thread opens it.
     std::shared_ptr<const Log> go_on(const std::shared_ptr<const Log> &gone)
     {
         std::lock_guard<Mutex> lock(mutex_);

@@ -18,7 +18,7 @@ use crate::status::vellum_status::VELLUM_OK;
 ///
 /// Errors: VELLUM_NO_SPACE (see vellum_options.on_full) and VELLUM_RECORD_TOO_LARGE before anything
 /// is reserved; VELLUM_READ_ONLY; VELLUM_POISONED; VELLUM_IO where the operating system refuses.
-/// After an error the record is not in the log, and the log goes on.
+/// After an error the record is not in the log, and the log continues.
 ///
 /// Durable: on return the record survives the death of this process and of every other. It does
 /// not yet survive a power cut: vellum_commit.
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn vellum_append_durable(
 ///
 /// # Safety
 ///
-/// There are `len` bytes at `data`, and nobody changes them meanwhile.
+/// There are `len` bytes at `data`, and no thread changes them meanwhile.
 #[inline]
 unsafe fn append_one(
     log: Option<&vellum_log>,
@@ -114,7 +114,7 @@ unsafe fn append_one(
 ///
 /// # Safety
 ///
-/// There are `count` parts at `parts`, and nobody changes them while the slice is in use.
+/// There are `count` parts at `parts`, and no thread changes them while the slice is in use.
 unsafe fn part_list<'a>(parts: *const iovec, count: usize) -> Outcome<&'a [iovec]> {
     if count == 0 {
         return Ok(&[]);
@@ -133,7 +133,7 @@ unsafe fn part_list<'a>(parts: *const iovec, count: usize) -> Outcome<&'a [iovec
 ///
 /// # Safety
 ///
-/// Each part has the bytes that it says, and nobody changes them while the slices are in use.
+/// Each part has the bytes that it says, and no thread changes them while the slices are in use.
 unsafe fn to_slices<'a>(parts: &[iovec], slices: &mut [IoSlice<'a>]) -> Outcome<()> {
     for (part, slice) in parts.iter().zip(slices) {
         // SAFETY: the caller's promise.

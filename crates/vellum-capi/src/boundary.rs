@@ -100,7 +100,7 @@ fn panicked(panic: Box<dyn Any + Send>) -> c_int {
         _ => "",
     };
     let code = LastError::new(VELLUM_PANIC, &format!("a defect of Vellum: {reason}")).keep();
-    // Nobody knows what it would do when dropped.
+    // Its effect when dropped is unknown.
     std::mem::forget(panic);
     code
 }
@@ -137,7 +137,7 @@ pub(crate) fn timeout(nanos: i64) -> Option<Duration> {
 ///
 /// # Safety
 ///
-/// There are `len` bytes at `data`, and nobody changes them while the slice is in use.
+/// There are `len` bytes at `data`, and no thread changes them while the slice is in use.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(data: *const c_void, len: usize) -> Outcome<&'a [u8]> {
     if len == 0 {
@@ -157,7 +157,7 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, len: usize) -> Outcome<&'a [
 ///
 /// # Safety
 ///
-/// There is room for `len` bytes at `data`, and nobody else uses it while the slice is in use.
+/// There is room for `len` bytes at `data`, and no other code uses it while the slice is in use.
 pub(crate) unsafe fn bytes_mut<'a>(
     data: *mut c_void,
     len: usize,
@@ -179,7 +179,7 @@ pub(crate) unsafe fn bytes_mut<'a>(
 ///
 /// # Safety
 ///
-/// `path` is NULL or ends with a NUL, and nobody changes it while it is in use.
+/// `path` is NULL or ends with a NUL, and no thread changes it while it is in use.
 pub(crate) unsafe fn path<'a>(path: *const c_char, name: &str) -> Outcome<&'a Path> {
     if path.is_null() {
         return Err(null(name));

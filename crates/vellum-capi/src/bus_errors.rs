@@ -9,10 +9,10 @@ use crate::status::vellum_status::VELLUM_OK;
 /// itself.
 ///
 /// Such a signal means that storage failed under a mapping: the filesystem was shut down, the
-/// device is gone, somebody has cut a file. Where the signal has its default action when the first
+/// device is gone, a program has cut a file. Where the signal has its default action when the first
 /// log is opened, Vellum answers it without this call, and the function that has stored returns an
 /// error. A program that sets a handler of its own calls this afterwards. Then Vellum's handler
-/// comes first, and passes on to the program's what is no fault of Vellum's mappings.
+/// comes first, and passes faults outside of Vellum's mappings on to the program's.
 ///
 /// Calling it again changes nothing. Errors: VELLUM_IO.
 #[unsafe(no_mangle)]

@@ -10,8 +10,8 @@ use crate::boundary::{guard, guard_or, required};
 use crate::log::vellum_log;
 use crate::status::vellum_status::{VELLUM_OK, VELLUM_PENDING};
 
-/// A thread that commits for those who must not wait. For appends of this process to a staged log
-/// it also makes the next file, and commits when half a segment is not durable.
+/// A thread that commits for callers that must not wait. For appends of this process to a staged
+/// log it also makes the next file, and commits when half a segment is not durable.
 ///
 /// From vellum_committer_start, until vellum_committer_stop. Any number of threads may use it at
 /// once; in a forked child there is no such thread.
@@ -45,7 +45,7 @@ pub extern "C" fn vellum_committer_start(
 }
 
 /// Asks for the record at `lsn`, and everything before it, to be made durable; returns at once.
-/// `completion` may be NULL where vellum_committer_fd tells of all.
+/// `completion` may be NULL where vellum_committer_fd reports all.
 ///
 /// Errors: VELLUM_OUT_OF_RANGE for a position beyond the end; VELLUM_UNSUPPORTED in a child forked
 /// after the committer was started.
@@ -85,7 +85,7 @@ pub extern "C" fn vellum_committer_fd(committer: Option<&vellum_committer>) -> c
 /// before it is durable. `durable` may be NULL.
 ///
 /// Errors: that of a commit of this committer that failed since the last call, as of vellum_commit;
-/// `*durable` is then as it was. The log may go on after it: call again.
+/// `*durable` is then as it was. The log may continue after it: call again.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_committer_take(
     committer: Option<&vellum_committer>,
@@ -128,7 +128,7 @@ pub extern "C" fn vellum_completion_outcome(completion: Option<&vellum_completio
     })
 }
 
-/// Forgets a commit, which goes on; NULL is fine. Closes its file descriptor.
+/// Forgets a commit, which continues; NULL is fine. Closes its file descriptor.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_completion_close(completion: Option<Box<vellum_completion>>) {
     guard_or((), || {

@@ -71,7 +71,7 @@ pub extern "C" fn vellum_cursor_position(
 /// A reader that starts at the cursor. Reading does not move the cursor.
 ///
 /// Errors: VELLUM_TRIMMED if records were removed in front of the cursor; then
-/// vellum_cursor_skip_overrun tells how much that was, and goes on behind it. Otherwise as
+/// vellum_cursor_skip_overrun reports how much that was, and continues behind it. Otherwise as
 /// vellum_reader_open.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_cursor_reader(
@@ -145,8 +145,8 @@ pub extern "C" fn vellum_cursor_unhold(cursor: Option<&vellum_cursor>) -> c_int 
     })
 }
 
-/// Goes on behind records that were removed in front of the cursor: moves it to the oldest record,
-/// counts the gap and tells it. VELLUM_END if nothing was removed. `gap` may be NULL.
+/// Continues behind records that were removed in front of the cursor: moves it to the oldest
+/// record, counts the gap and reports it. VELLUM_END if nothing was removed. `gap` may be NULL.
 ///
 /// Texts are borrowed until the next call of this function with the same cursor. Errors: as
 /// vellum_cursor_set.
@@ -242,9 +242,9 @@ pub struct vellum_cursor_stat {
     pub owner: u32,
     /// 0.
     pub reserved: u32,
-    /// Bytes that were removed in front of it and that its reader has not been told of, at most.
+    /// Bytes that were removed in front of it and that its reader does not know of, at most.
     pub missing_bytes: u64,
-    /// How often its reader went on behind such bytes.
+    /// How often its reader skipped such bytes.
     pub overruns: u64,
     /// How many bytes that were, at most.
     pub overrun_bytes: u64,

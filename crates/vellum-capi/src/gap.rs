@@ -17,7 +17,7 @@ pub struct vellum_gap {
     pub struct_size: usize,
     /// Where it begins.
     pub from: u64,
-    /// Where the log goes on.
+    /// Where the log continues.
     pub to: u64,
     /// How many bytes are missing, at most.
     pub bytes_max: u64,

@@ -45,7 +45,7 @@ impl LastError {
     /// Keeps it for this thread; returns its code.
     pub(crate) fn keep(self) -> c_int {
         let code = self.code;
-        // A thread that is ending keeps nothing, and there is nobody to ask.
+        // A thread that is ending keeps nothing, and no caller can ask for it.
         let _ = LAST.try_with(|last| *last.borrow_mut() = Some(self));
         code
     }

@@ -22,8 +22,8 @@
 //! `&mut` by one at a time, and what takes a `Box` ends it.
 //!
 //! Comments on public items are written for the header, which is made of them
-//! (`VELLUM_BLESS=1 cargo test -p vellum-capi header`); what all functions have in common stands
-//! in `include/prelude.h`.
+//! (`VELLUM_BLESS=1 cargo test -p vellum-capi header`); the common part of all functions is in
+//! `include/prelude.h`.
 
 #![allow(non_camel_case_types, reason = "types and constants have the names they have in C")]
 #![allow(clippy::missing_safety_doc, reason = "what C must see to is told in the header's prelude")]

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn vellum_open(
 }
 
 /// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the
-/// same layout, way to fill and policy. To go on after VELLUM_REMOVED.
+/// same layout, way to fill and policy. To continue after VELLUM_REMOVED.
 ///
 /// All processes that do so are in the same new log. `log` stays as it is, for what still reads or
 /// commits, until it is closed. A relative path is meant from where it was opened. Where the

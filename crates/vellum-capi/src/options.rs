@@ -115,7 +115,7 @@ pub enum vellum_compress {
     VELLUM_COMPRESS_KEEP = 0,
     /// They stay as they are.
     VELLUM_COMPRESS_OFF = 1,
-    /// With zstd, by the process that went on in a new file. Where the library is built with it.
+    /// With zstd, by the process that began a new file. Where the library is built with it.
     VELLUM_COMPRESS_ON = 2,
     /// With gzip, the same way, for zgrep, zless and scripts that know only that.
     VELLUM_COMPRESS_GZIP = 3,
@@ -130,8 +130,8 @@ pub enum vellum_on_full {
     /// It waits until there is space again.
     VELLUM_ON_FULL_BLOCK = 1,
     /// It drops the record, counts it, and returns VELLUM_OK with position 0. Text logs only. Space
-    /// is looked for 20 times a second by all processes together, so records go in again 50 ms
-    /// after somebody made some.
+    /// is looked for 20 times a second by all processes together, so records are appended again 50
+    /// ms after some was made.
     VELLUM_ON_FULL_DROP = 2,
 }
 
@@ -148,12 +148,12 @@ pub enum vellum_on_stage_full {
 
 /// How to open or create a log.
 ///
-/// Fill it by vellum_options_init, then change what should be different. What shapes the files
-/// (kind, segment_capacity_bytes, preallocate, fill) is stored when the log is created: an opener
-/// that asks for something else gets VELLUM_INVALID_OPTION, 0 takes what is there. What says when a
-/// text log goes on in a new file and which files it keeps (rotate_*, retain_*, compress) is stored
-/// too, but changes for all processes when one opens the log with other values. The rest is about
-/// this process.
+/// Fill it by vellum_options_init, then change what should be different. The fields that shape the
+/// files (kind, segment_capacity_bytes, preallocate, fill) are stored when the log is created: an
+/// opener with another value gets VELLUM_INVALID_OPTION, 0 takes the stored one. The fields that
+/// say when a text log continues in a new file and which files it keeps (rotate_*, retain_*,
+/// compress) are stored too, but change for all processes when one opens the log with other values.
+/// The rest is about this process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_options {
@@ -179,7 +179,7 @@ pub struct vellum_options {
     pub prefault_bytes: u64,
     /// Address space that this process may use for mapped files, in bytes. 0 is 256 MiB.
     pub mapped_bytes_max: u64,
-    /// Bytes after which a text log goes on in a new file; 0 is never. Default: VELLUM_KEEP.
+    /// Bytes after which a text log continues in a new file; 0 is never. Default: VELLUM_KEEP.
     pub rotate_bytes: u64,
     /// Seconds after which it does, counted from 1970-01-01 00:00 UTC: 86400 is midnight UTC; 0 is
     /// never. Default: VELLUM_KEEP.
@@ -422,7 +422,7 @@ fn policy(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
     Ok(options)
 }
 
-/// The choice that `number` stands for, counted from 1; 0 is none.
+/// The choice of `number`, counted from 1; 0 is none.
 fn choice<T: Copy>(choices: &[T], number: u32, field: &str) -> Outcome<Option<T>> {
     match number.checked_sub(1).map(|index| choices.get(index as usize)) {
         None => Ok(None),

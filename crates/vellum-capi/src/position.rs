@@ -50,8 +50,8 @@ impl vellum_position {
 
 /// The 16 bytes of the log's id, which is random and never changes.
 ///
-/// Errors: VELLUM_UNSUPPORTED where an earlier version made the log and nobody has opened it for
-/// writing since, with some space on the disk.
+/// Errors: VELLUM_UNSUPPORTED where an earlier version made the log and no process has opened it
+/// for writing since, with some space on the disk.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_log_id(
     log: Option<&vellum_log>,

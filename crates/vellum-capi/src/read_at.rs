@@ -33,7 +33,7 @@ pub unsafe extern "C" fn vellum_read_at(
 ) -> c_int {
     guard(|| {
         let record = required(log, "log")?.log.read_at(Lsn::new(lsn))?;
-        // SAFETY: the caller has room for `capacity` bytes there, which nobody else uses.
+        // SAFETY: the caller has room for `capacity` bytes there, which no other code uses.
         let buffer = unsafe { bytes_mut(buffer, capacity) }?;
         give(len, record.payload.len());
         give(next_lsn, record.next_lsn.get());

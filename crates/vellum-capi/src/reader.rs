@@ -200,14 +200,14 @@ pub extern "C" fn vellum_reader_fd(reader: Option<&vellum_reader>) -> c_int {
     })
 }
 
-/// Goes on at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next
-/// returns what is there. This is how to read many records at random: the reader keeps the files
-/// that it read last open.
+/// Continues at `to`, where a record starts, or at the oldest record for 0; vellum_reader_next
+/// returns that record. This is how to read many records at random: the reader keeps the files that
+/// it read last open.
 ///
 /// Errors: as for vellum_reader_open; the position stays as it was.
 ///
 /// Cost: one pread of little more than the last record, unless the record was read ahead, and
-/// another one if it is longer; opening a file where it lies in none of the last four segments.
+/// another one if it is longer; opening a file where it is in none of the last four segments.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_seek(reader: Option<&mut vellum_reader>, to: u64) -> c_int {
     guard(|| {
@@ -216,7 +216,7 @@ pub extern "C" fn vellum_reader_seek(reader: Option<&mut vellum_reader>, to: u64
     })
 }
 
-/// The next record, or VELLUM_END at the published end; later calls go on from there.
+/// The next record, or VELLUM_END at the published end; later calls continue there.
 ///
 /// `record->data` is borrowed until the next call with the same reader.
 ///
@@ -298,7 +298,7 @@ pub extern "C" fn vellum_reader_stop_at(reader: Option<&mut vellum_reader>, end:
 
 /// Where the next record will be looked for: behind all that was returned or left out, and not
 /// behind a record that is to come. So it may be compared with the position of a record, and with
-/// what vellum_published was. 0 for NULL.
+/// an earlier vellum_published. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_position(reader: Option<&vellum_reader>) -> u64 {
     guard_or(0, || Ok(required(reader, "reader")?.reader().position().get()))

@@ -14,9 +14,9 @@ pub struct vellum_record {
     pub data: *const c_void,
     /// How many.
     pub len: usize,
-    /// Where the record stands.
+    /// The position of the record.
     pub lsn: u64,
-    /// Where to go on reading after it.
+    /// The position of the next one.
     pub next_lsn: u64,
 }
 

@@ -43,7 +43,7 @@ pub extern "C" fn vellum_reserve(
     })
 }
 
-/// Where the record will stand. 0 for NULL.
+/// The position of the record. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reservation_lsn(reservation: Option<&vellum_reservation>) -> u64 {
     guard_or(0, || Ok(required(reservation, "reservation")?.reservation.lsn().get()))

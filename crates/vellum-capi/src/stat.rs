@@ -164,7 +164,7 @@ unsafe impl Growing for vellum_summary {}
 pub struct vellum_commits {
     /// sizeof(vellum_commits), set by the caller.
     pub struct_size: usize,
-    /// Records, or moments, that somebody asked to be made durable.
+    /// Records, or moments, that callers wanted durable.
     pub commits: u64,
     /// Writes or syncs of the device that this took.
     pub syncs: u64,
@@ -180,7 +180,7 @@ pub struct vellum_commits {
 // SAFETY: repr(C), size first, words only.
 unsafe impl Growing for vellum_commits {}
 
-/// When a text log goes on in a new file, and which of its files it keeps, for all processes.
+/// When a text log continues in a new file, and which of its files it keeps, for all processes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_policy {

@@ -30,7 +30,7 @@ pub enum vellum_status {
     VELLUM_RECORD_TOO_LARGE = 9,
     /// 1024 processes are attached, and there is no room for more.
     VELLUM_TOO_MANY_PARTICIPANTS = 10,
-    /// The position has been trimmed away: go on at vellum_begin.
+    /// The position has been trimmed away: continue at vellum_begin.
     VELLUM_TRIMMED = 11,
     /// The position is beyond the end, or is not the start of a record.
     VELLUM_OUT_OF_RANGE = 12,

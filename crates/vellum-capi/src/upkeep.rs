@@ -1,4 +1,4 @@
-//! Going on in a new file, dropping old and new parts, making space ready.
+//! Continuing in a new file, dropping old and new parts, making space ready.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use crate::growing::{Growing, Place};
 use crate::log::vellum_log;
 use crate::status::vellum_status::VELLUM_OK;
 
-/// Has a text log go on in a new file at the next append, whatever its policy says.
+/// Has a text log continue in a new file at the next append, whatever its policy says.
 ///
 /// Errors: VELLUM_UNSUPPORTED in a framed log, VELLUM_READ_ONLY.
 #[unsafe(no_mangle)]
@@ -38,7 +38,7 @@ pub struct vellum_trim_report {
 // SAFETY: repr(C), size first, words only.
 unsafe impl Growing for vellum_trim_report {}
 
-/// Drops what lies before `before`: whole files are removed, or kept for new records
+/// Drops everything before `before`: whole files are removed, or kept for new records
 /// (vellum_options.spare_segments_max); the rest is no longer shown.
 ///
 /// `report` may be NULL. Errors: VELLUM_OUT_OF_RANGE for a position beyond vellum_published, or
@@ -49,7 +49,7 @@ unsafe impl Growing for vellum_trim_report {}
 ///
 /// Cost: a sync of the device, and one more where a staged log or a cursor has something to write;
 /// each file that goes is renamed or removed. That takes milliseconds: not for an event loop, but
-/// any thread may call it. Appends and commits go on meanwhile.
+/// any thread may call it. Appends and commits continue meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_trim(
     log: Option<&vellum_log>,
@@ -105,8 +105,8 @@ pub extern "C" fn vellum_prepare(
     })
 }
 
-/// Gives back the files that stand ready beyond what is written; `*released` is how many those
-/// were. `released` may be NULL.
+/// Gives back the files that are ready beyond the written ones; `*released` is how many those were.
+/// `released` may be NULL.
 ///
 /// Errors: VELLUM_BUSY as for vellum_truncate.
 #[unsafe(no_mangle)]

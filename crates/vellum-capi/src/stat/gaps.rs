@@ -29,8 +29,8 @@ pub struct vellum_removed {
     pub files_by_files: u64,
     /// Bytes of text in them.
     pub bytes_by_files: u64,
-    /// Files that the log has let go of, and that could not be removed: another user's in a sticky
-    /// directory, for one.
+    /// Files that the log has dropped, and that could not be removed: another user's in a sticky
+    /// directory, for example.
     pub files_left_over: u64,
     /// Bytes of text in them.
     pub bytes_left_over: u64,

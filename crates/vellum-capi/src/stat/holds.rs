@@ -24,13 +24,13 @@ pub enum vellum_hold_kind {
     VELLUM_HOLD_COMMIT_GROUP = 4,
     /// The lock under which text is written. An append waits for it for a tenth of a second.
     VELLUM_HOLD_TEXT_WRITE_LOCK = 5,
-    /// The lock of the line that tells of dropped records.
+    /// The lock of the line that reports dropped records.
     VELLUM_HOLD_DROPPED_RECORDS = 6,
     /// A reservation that is being filled. Readers and commits do not get past it.
     VELLUM_HOLD_APPEND = 7,
     /// The gate. Opening or closing the log waits for it.
     VELLUM_HOLD_GATE = 8,
-    /// The right to compress closed files. Nobody waits for it.
+    /// The right to compress closed files. No process waits for it.
     VELLUM_HOLD_COMPRESSION = 9,
     /// The right to change named cursors. Committing or setting one waits for it.
     VELLUM_HOLD_CURSORS = 10,
@@ -44,8 +44,8 @@ pub enum vellum_process_state {
     VELLUM_PROCESS_RUNNING = 1,
     /// It waits for something, as far as its first thread goes.
     VELLUM_PROCESS_SLEEPING = 2,
-    /// It does not go on until somebody has it go on: by a signal, a debugger, a frozen control
-    /// group.
+    /// It does not continue until another process continues it: by a signal, a debugger, a frozen
+    /// control group.
     VELLUM_PROCESS_STOPPED = 3,
     /// It is dead: the next process that needs its hold takes it over.
     VELLUM_PROCESS_DEAD = 4,
@@ -71,8 +71,8 @@ pub struct vellum_hold {
     pub first_lsn: u64,
     /// Its length; otherwise 0.
     pub bytes: u64,
-    /// For how many microseconds others have waited, since the first of them noticed; 0 where
-    /// nobody has had to.
+    /// For how many microseconds others have waited, since the first of them noticed; 0 where none
+    /// had to.
     pub waited_us: u64,
     /// All of this as a sentence without its end. Borrowed from the vellum_stat.
     pub text: *const c_char,

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// Where the library is installed below the directory that stands for `/`.
+/// Where the library is installed below the directory that takes the place of `/`.
 pub(crate) const PREFIX: &str = "opt/vellum";
 
 pub(crate) fn crate_dir() -> &'static Path {
