@@ -57,7 +57,7 @@ class Sample:
 
     lines_per_second: float
     counts: Counts
-    #: How often a handler told of an error (`logging.Handler.handleError`).
+    # : How often a handler reported an error (`logging.Handler.handleError`).
     errors: int
     #: How many files there are: more than one if the handler rotates.
     files: int

@@ -108,7 +108,7 @@ impl Cursor {
         self.run(py, vellum::Cursor::unhold)
     }
 
-    /// Goes on behind records that were removed in front of the cursor: moves it to the oldest
+    /// Continues behind records that were removed in front of the cursor: moves it to the oldest
     /// record and returns the gap (`vellum_log.Gap`); None if nothing was removed.
     fn skip_overrun<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let gap = self.run(py, vellum::Cursor::skip_overrun)?;

@@ -22,7 +22,7 @@ const OF_THE_PROCESS: [&str; 9] = [
     "checkpoint_after_bytes",
 ];
 
-/// The options that keyword arguments stand for. `None` leaves an option alone.
+/// The options of keyword arguments. `None` leaves an option alone.
 pub(crate) fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     let Some(given) = given else {
         return Ok(Options::default().tuning(Tuning::new().advice_from(vellum_advice::nearest)));

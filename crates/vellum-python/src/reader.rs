@@ -13,15 +13,15 @@ use crate::log::Log;
 use crate::position::Position;
 use crate::stat;
 
-/// How long a wait goes on before Python looks for signals such as Ctrl-C.
+/// How long a wait lasts before Python checks for signals such as Ctrl-C.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
-/// A record: where it stands, and its bytes (in a text log: one line with its newline).
+/// A record: its position, and its bytes (in a text log: one line with its newline).
 #[pyclass(module = "vellum_log", frozen, get_all)]
 pub(crate) struct Record {
-    /// Where it stands.
+    /// Its position.
     lsn: u64,
-    /// Where to go on reading after it.
+    /// The position of the next one.
     next_lsn: u64,
     /// The bytes that were appended.
     payload: Py<PyBytes>,
@@ -122,8 +122,8 @@ impl Reader {
         self.with(|source| Ok(source.reader_mut().position().get()))
     }
 
-    /// Goes on at `lsn`, where a record starts, or at the oldest record for 0. Raises as `Log.read`
-    /// does, and stays where it was.
+    /// Continues at `lsn`, where a record starts, or at the oldest record for 0. Raises as
+    /// `Log.read` does, and stays where it was.
     fn seek(&self, py: Python<'_>, lsn: u64) -> PyResult<()> {
         self.log.get().open()?;
         self.with(|source| source.reader_mut().seek(vellum::Lsn::new(lsn)).or_raise(py))

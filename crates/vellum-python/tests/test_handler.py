@@ -393,7 +393,7 @@ def test_owner_and_chmod_are_those_of_a_new_log(path: str, fill: Literal["mapped
     directory = f"{path}.d"
     nobody = (pwd.getpwnam("nobody").pw_uid, grp.getgrnam("nogroup").gr_gid)
     assert {(uid, gid) for uid, gid, _ in of_all_files(directory)} == {nobody}
-    # Only who may write may open the file that locks are taken on.
+    # Only a user that may write may open the file that locks are taken on.
     assert {mode for _, _, mode in of_all_files(directory)} <= {0o664, 0o660}
     made = os.stat(directory)
     assert ((made.st_uid, made.st_gid), made.st_mode & 0o777) == (nobody, 0o775)

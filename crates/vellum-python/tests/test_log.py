@@ -145,7 +145,7 @@ def test_the_path_of_a_log_is_exact_in_any_encoding(path: str) -> None:
 
 def test_who_holds_something_is_told(path: str) -> None:
     with Log(path) as log, open(os.path.join(path, "lock"), "r+b") as lock:
-        # As who opens or closes the log has it for a moment; an open-file-description lock.
+        # As an opening or closing process has it for a moment; an open-file-description lock.
         fields = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
         fcntl.fcntl(lock, 37, fields)
         (hold,) = log.stat()["holds"]

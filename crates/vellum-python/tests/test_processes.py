@@ -20,7 +20,7 @@ from vellum_log import Log, VellumHandler
 
 METHODS = ["fork", "spawn", "forkserver"]
 
-#: So that the log goes on in a new file again and again.
+# : So that the log continues in a new file again and again.
 MAX_BYTES = 5000
 
 

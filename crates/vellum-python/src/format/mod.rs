@@ -1,9 +1,9 @@
 //! Formatting log records without Python code, where the outcome is known to be the same.
 //!
 //! `logging.Formatter` with a `%` style is imitated byte for byte; `template` is its format string
-//! `clock` its `asctime`, and `message` fills in arguments. Whatever is not known exactly (another
-//! class of formatter or record, a method that somebody replaced, a traceback, an unusual value) is
-//! left to Python: then nothing has been written, and [`Formatters::format`] says `false`.
+//! `clock` its `asctime`, and `message` fills in arguments. Everything that is not known exactly
+//! (another class of formatter or record, a replaced method, a traceback, an unusual value) is left
+//! to Python: then nothing has been written, and [`Formatters::format`] says `false`.
 
 mod clock;
 mod digits;

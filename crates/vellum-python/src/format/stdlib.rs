@@ -44,7 +44,7 @@ impl Stdlib {
         })
     }
 
-    /// Whether `record` is a `LogRecord` of no other class, whose `getMessage` nobody replaced.
+    /// Whether `record` is a `LogRecord` of no other class, with its own `getMessage`.
     pub(crate) fn is_plain_record(&self, record: &Bound<'_, PyAny>) -> PyResult<bool> {
         let class = record.get_type();
         let get_message = class.getattr(intern!(record.py(), "getMessage"))?;

@@ -25,8 +25,8 @@ use crate::unfinished::Unfinished;
 ///
 /// `path` is the log's directory; it is created, or joined. Keyword arguments left out, or None,
 /// leave the log as it is, and a new one with the usual. Use it as a context manager, or call
-/// `close()`. After `os.fork()` the child may go on using it, and a pickled copy joins the same
-/// log. Errors are `vellum_log.Error`.
+/// `close()`. After `os.fork()` the child may keep using it, and a pickled copy joins the same log.
+/// Errors are `vellum_log.Error`.
 ///
 /// The purpose of the log, stored when it is created: `kind` ("wal" for programs that commit often,
 /// "events" for records at the speed of memory, "text" for lines that every tool can read at any
@@ -42,12 +42,12 @@ use crate::unfinished::Unfinished;
 /// `compress`. Times are seconds or `timedelta`; 0 is no limit. `retain_bytes` and `retain_age` are
 /// for framed logs too.
 ///
-/// Of this process alone: `create`, `create_new`, `read_only`, `exclusive` (nobody else has the log
-/// open for writing; the default of `kind="wal"`), `advice`, `prefault_bytes`,
+/// Of this process alone: `create`, `create_new`, `read_only`, `exclusive` (no other process has
+/// the log open for writing; the default of `kind="wal"`), `advice`, `prefault_bytes`,
 /// `mapped_bytes_max`, `on_full` ("error", "block" or "drop" when the disk is full), and of staged
 /// logs `staged_segments_max` and `on_stage_full` ("commit" or "error" when so many segments hold
 /// records that are not durable). `spare_segments_max`: segments that may wait for new records
-/// behind a trim; 0 gives all that goes back to the disk. `checkpoint_after_bytes`: bytes of log
+/// behind a trim; 0 gives all removed ones back to the disk. `checkpoint_after_bytes`: bytes of log
 /// behind the checkpoint after which the next one is due (`checkpoint_due`).
 #[pyclass(module = "vellum_log", frozen, weakref)]
 pub(crate) struct Log {
@@ -207,7 +207,7 @@ impl Log {
     }
 
     /// An iterator over the records from `start` on, or from the oldest for 0; it ends at the end
-    /// of the log, and goes on from there when it is asked again. With `end` it returns the records
+    /// of the log, and continues there when it is asked again. With `end` it returns the records
     /// that start before, and stops there: then its `position` is not below `end`.
     ///
     /// With `skip_damage` it continues behind missing files and damaged ranges, instead of raising
@@ -267,7 +267,7 @@ impl Log {
 
     /// An iterator over the records from the first one on that was appended at `time` or later: a
     /// `datetime` with its time zone, or nanoseconds since 1970. It ends at the end of the log, and
-    /// goes on from there when it is asked again.
+    /// continues there when it is asked again.
     ///
     /// Behind the first may come records with an earlier time, because clocks are set back and
     /// appends overlap: `Record.time_ns` tells. In a log without envelopes it starts earlier, at
@@ -396,8 +396,8 @@ impl Log {
         Ok(self.open()?.ship().end().get())
     }
 
-    /// The log's id, 32 hexadecimal digits; None where an earlier version made it and nobody has
-    /// opened it for writing since.
+    /// The log's id, 32 hexadecimal digits; None where an earlier version made it and no process
+    /// has opened it for writing since.
     #[getter]
     fn id(&self) -> PyResult<Option<String>> {
         Ok(self.open()?.id().map(|id| id.to_string()))
@@ -442,13 +442,13 @@ impl Log {
         cursors.iter().map(|cursor| stat::cursor(py, cursor)).collect()
     }
 
-    /// Drops what lies before `before`, or less if a cursor holds records back; returns the oldest
+    /// Drops everything before `before`, or less if a cursor holds records back; returns the oldest
     /// position that is kept.
     fn trim(&self, py: Python<'_>, before: u64) -> PyResult<u64> {
         self.run(py, |log| log.trim(Lsn::new(before))).map(|report| report.begin.get())
     }
 
-    /// Drops the record at `start` and all behind it. Nobody else may have the log open.
+    /// Drops the record at `start` and all behind it. No other process may have the log open.
     fn truncate(&self, py: Python<'_>, start: u64) -> PyResult<()> {
         self.run(py, |log| log.truncate(Lsn::new(start)))
     }
@@ -477,7 +477,7 @@ impl Log {
         self.run(py, |log| log.checkpoint().event()).map(CheckpointEvent::new)
     }
 
-    /// Has a text log go on in a new file.
+    /// Has a text log continue in a new file.
     fn rotate(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, vellum::Log::rotate)
     }
@@ -488,7 +488,7 @@ impl Log {
         self.run(py, |log| log.prepare(segments))
     }
 
-    /// Gives back the files that stand ready beyond what is written; returns how many those were.
+    /// Gives back the files that are ready beyond the written ones; returns how many those were.
     fn release_prepared(&self, py: Python<'_>) -> PyResult<u64> {
         self.run(py, vellum::Log::release_prepared)
     }
