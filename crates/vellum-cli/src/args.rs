@@ -211,7 +211,7 @@ pub(crate) struct StatArgs {
     /// Tell positions (LSNs) too
     #[arg(long)]
     pub(crate) positions: bool,
-    /// Show it every second until killed, with what came since the second before
+    /// Show it every second until killed, with the records since the second before
     #[arg(short, long)]
     pub(crate) watch: bool,
     #[command(flatten)]

@@ -53,15 +53,15 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     written(stdio::print(text))
 }
 
-/// Says what was done, unless nobody wants to hear it.
+/// Prints the result, unless the user wants silence.
 pub fn note(is_quiet: bool, text: impl fmt::Display) {
     if !is_quiet {
         say(text);
     }
 }
 
-/// Says something on standard error. If that is closed, nobody wants to hear it. Names of files and
-/// texts of others are quoted here, so no terminal obeys it.
+/// Prints something on standard error. If that is closed, it is left out. Names of files and texts
+/// of others are quoted here, so no terminal obeys it.
 pub fn say(text: impl fmt::Display) {
     say_as("vellum", text);
 }
@@ -71,7 +71,7 @@ pub fn say_as(program: &str, text: impl fmt::Display) {
     tell(format_args!("{program}: {}", escaped_lines(text)));
 }
 
-/// Tells what goes on, on standard error.
+/// Prints the progress on standard error.
 pub fn tell(text: impl fmt::Display) {
     let _ = stdio::tell(&format!("{text}\n"));
 }

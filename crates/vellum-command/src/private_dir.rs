@@ -1,8 +1,8 @@
 //! A new directory for files of no further use, in a directory that may belong to another user.
 //!
 //! That user may rename it at any moment and put something else in its place. So it is opened once,
-//! nobody but its owner may make anything in it, and its files are reached through the descriptor:
-//! by [`Dir`], or by a path of the kernel's that leads there whatever becomes of the name.
+//! only its owner may make files in it, and its files are reached through the descriptor: by
+//! [`Dir`], or by a path of the kernel's that leads there even if the name changes.
 
 use std::fmt;
 use std::fs;
@@ -19,7 +19,7 @@ const MODE: u32 = 0o700;
 const OTHERS: u32 = 0o077;
 /// So many names are tried.
 const ATTEMPTS: u32 = 100;
-/// A file that shows to whom the filesystem gives new files.
+/// A file that shows which user gets new files of the filesystem.
 const TRIAL: &str = "trial";
 
 /// A new directory. It goes with all that is in it when this is dropped.

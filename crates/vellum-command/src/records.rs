@@ -61,7 +61,7 @@ struct JsonRecord<'a> {
     payload: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_base64: Option<String>,
-    /// When it was appended and by whom, where an envelope tells.
+    /// Its time and its writer, where it has an envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ impl Printer {
         self.put(Some(name), record.into())
     }
 
-    /// Writes what stands before a record.
+    /// Writes the text before a record.
     pub fn prefix(&mut self, text: &str) -> Result<()> {
         self.output.bytes(text.as_bytes())
     }
@@ -172,8 +172,8 @@ impl<'a> JsonRecord<'a> {
     }
 }
 
-/// A time as it is in JSON, to the nanosecond. `None` where nobody could read it, beyond the year
-/// 9999.
+/// A time as it is in JSON, to the nanosecond. `None` beyond the year 9999, where it would have no
+/// readable form.
 pub fn time_text(time: SystemTime) -> Option<String> {
     Timestamp::try_from(time).ok().map(|time| format!("{time:.9}"))
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// Where the middle of some samples lies, and how far they spread.
+/// The middle of some samples, and how far they spread.
 ///
 /// No mean: with five rounds a single slow one would move it, and it is the spread that tells
 /// whether the median can be trusted.

@@ -2,7 +2,7 @@
 //!
 //! The kernel gives the first process of a container only those signals that it handles, and it
 //! cannot kill itself by a signal. So there the action of each is to exit, with the code that a
-//! shell tells of a process that the signal killed.
+//! shell shows for a process that the signal killed.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
@@ -98,7 +98,7 @@ pub fn is_first_process() -> bool {
     process::id() == 1
 }
 
-/// The exit code that tells of `signal`.
+/// The exit code of `signal`.
 pub fn code(signal: i32) -> i32 {
     128 + signal
 }

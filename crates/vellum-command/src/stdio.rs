@@ -116,8 +116,8 @@ pub fn answer(error: &clap::Error) -> ! {
     process::exit(error.exit_code())
 }
 
-/// Whether nobody can read what would be printed. Without this, `cat --follow | head -1` would
-/// stay until the next record.
+/// Whether the output has no reader any more. Without this, `cat --follow | head -1` would stay
+/// until the next record.
 pub fn is_output_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];

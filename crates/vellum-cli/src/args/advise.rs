@@ -16,7 +16,7 @@ use super::{BenchOutputArgs, examples};
 ///
 /// Prints one recommendation for each, with the ratio that speaks for it and in how many rounds it
 /// was faster. The default is kept unless something is faster in nearly every round, and by 5 % or
-/// more. Then come the traps of this place, with what to do about them, and all that was measured.
+/// more. Then come the traps of this place, with the remedies, and all that was measured.
 ///
 /// Takes no more than a tenth of the free space, and at most 1 GiB, in a directory that is removed
 /// in the end, however the run ends. Without --write, the advice is printed instead.

@@ -7,14 +7,15 @@ use vellum::{Compression, OnFull};
 
 use super::values;
 
-/// When a text log goes on in a new file, and which files it keeps; `None` leaves it to the log.
+/// When a text log continues in a new file, and which files it keeps; `None` leaves it to the log.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options for the files of a text log, stored with it")]
 pub(crate) struct PolicyArgs {
-    /// Go on in a new file when one would get longer than this, as 10M; 0 for never
+    /// Continue in a new file when one would get longer than this, as 10M; 0 for never
     #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
     pub(crate) rotate_bytes: Option<u64>,
-    /// Go on in a new file this often, as 1h or daily, at the hour or at midnight UTC; 0 for never
+    /// Continue in a new file this often, as 1h or daily, at the hour or at midnight UTC; 0 for
+    /// never
     #[arg(long, value_name = "SPAN", value_parser = values::span)]
     pub(crate) rotate_every: Option<Duration>,
     /// Move those moments by this, as 22h for midnight two hours east of Greenwich

@@ -66,8 +66,8 @@ pub(crate) struct CatArgs {
 /// Print the newest records of a log, and new ones as they come
 ///
 /// Needs no more than read permission and changes nothing. Like tail(1), for the log as a whole: it
-/// goes on over the log's files, and never shows what is not written yet. Where files are removed
-/// before they were printed, it says so and goes on with the oldest there is.
+/// continues over the log's files, and never shows unwritten records. Where files are removed
+/// before they were printed, it reports that and continues with the oldest there is.
 #[derive(Args, Debug)]
 #[command(after_help = examples::TAIL)]
 pub(crate) struct TailArgs {
@@ -86,8 +86,8 @@ pub(crate) struct TailArgs {
     /// At the end, wait for more, until killed
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Follow whatever log is there: wait for it to appear, and go on with one that is made anew at
-    /// the same path, when nothing more comes from the one before
+    /// Follow any log at the path: wait for it to appear, and continue with one that is made anew
+    /// there, when nothing more comes from the one before
     #[arg(short = 'F', long)]
     pub(crate) retry: bool,
     #[command(flatten)]

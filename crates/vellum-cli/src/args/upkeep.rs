@@ -26,7 +26,7 @@ pub(crate) struct TrimArgs {
     /// Segments that may wait for new records behind this; with 0 all that goes is given back
     #[arg(long, value_name = "COUNT")]
     pub(crate) spare_segments_max: Option<u64>,
-    /// Do not ask; without a terminal nobody is asked
+    /// Do not ask; without a terminal there is no question
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print no report of the changes
@@ -81,10 +81,10 @@ pub(crate) struct CursorArgs {
     pub(crate) json: bool,
 }
 
-/// Have a text log go on in a new file
+/// Have a text log continue in a new file
 ///
-/// The next record goes there, whatever the log's policy says; nobody has to be told, and nothing
-/// is lost. Where nothing was written since the last time, nothing happens.
+/// The next record goes there, before the log's policy would say so; no process has to know, and
+/// nothing is lost. Where nothing was written since the last time, nothing happens.
 #[derive(Args, Debug)]
 #[command(after_help = examples::ROTATE)]
 pub(crate) struct RotateArgs {
@@ -123,7 +123,7 @@ pub(crate) struct PrepareArgs {
     /// the device's physical sector may cost durable records when the power is cut
     #[arg(long, value_name = "PATH", conflicts_with = "measure")]
     pub(crate) commit_path: Option<CommitPath>,
-    /// Give segments back that stand ready; nobody else may have the log open
+    /// Give segments back that are ready; no other process may have the log open
     #[arg(long, conflicts_with_all = ["segments", "force", "measure", "commit_path"])]
     pub(crate) release: bool,
     /// Print no report of the changes
@@ -180,7 +180,7 @@ pub(crate) struct TruncateArgs {
     /// Count the records that would go, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask; without a terminal nobody is asked
+    /// Do not ask; without a terminal there is no question
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print no report of the changes
@@ -205,7 +205,7 @@ pub(crate) struct RepairArgs {
     /// The path of the new log, which does not exist yet; it is a link if FROM is one
     #[arg(value_name = "TO", value_hint = ValueHint::DirPath)]
     pub(crate) target: PathBuf,
-    /// Do not ask; without a terminal nobody is asked
+    /// Do not ask; without a terminal there is no question
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print no report of saved or unreadable parts: the exit code tells

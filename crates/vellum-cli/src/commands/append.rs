@@ -99,7 +99,7 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
 }
 
 /// How many bytes of records may go into the log by one call: none more than the first, unless they
-/// are lines of a text log that nobody counts or waits for one by one.
+/// are lines of a text log that are not counted or waited for one by one.
 fn together_bytes_max(args: &AppendArgs, log: &Log) -> vellum::Result<usize> {
     let is_one_by_one = args.null || args.ack || args.commit_when() == CommitWhen::Every;
     // The log counts what it drops.

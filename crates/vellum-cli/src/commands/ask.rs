@@ -10,8 +10,8 @@ use vellum_command::outcome::Result;
 use vellum_command::output;
 use vellum_command::stdio;
 
-/// Whether to go on: somebody at a terminal has to say so. Where nobody could see the question, or
-/// answer it, nobody is asked.
+/// Whether to continue: a user at a terminal has to agree. Where no user could see the question, or
+/// answer it, there is none.
 pub(super) fn may_go_on(question: impl Display) -> Result<bool> {
     if !(stdio::stdin().as_fd().is_terminal() && stdio::stderr().as_fd().is_terminal()) {
         return Ok(true);

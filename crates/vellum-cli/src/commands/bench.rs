@@ -23,7 +23,7 @@ use reports::deliver;
 pub(super) use reports::{Form, Outputs, open};
 
 impl BenchPlaceArgs {
-    /// Filesystems that are made for the run take the place of the directory that nobody named.
+    /// Filesystems that are made for the run take the place of the directory that no option named.
     fn is_in_directory(&self) -> bool {
         self.dir.is_some() || self.fs.is_empty()
     }
@@ -88,7 +88,8 @@ fn saved(path: &Path) -> Result<Vec<Report>> {
     Report::from_json(&String::from_utf8_lossy(&bytes)).with_context(cannot)
 }
 
-/// A case that failed fails the run: its records were lost, torn or doubled, or it could not go on.
+/// A case that failed fails the run: its records were lost, torn or doubled, or it could not
+/// continue.
 fn judge(mut failures: Vec<String>) -> Result<Outcome> {
     failures.sort();
     failures.dedup();

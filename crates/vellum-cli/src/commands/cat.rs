@@ -14,7 +14,7 @@ use super::open::open_to_read;
 use super::times::Times;
 use crate::args::{CatArgs, Position};
 
-/// How often a reader that waits for records looks whether somebody still reads what it prints.
+/// How often a reader that waits for records checks whether its output still has a reader.
 pub(super) const LOOK_AT_OUTPUT: Duration = Duration::from_secs(1);
 
 /// What to do when records were removed before they were printed.
@@ -202,7 +202,7 @@ impl<'a> Printing<'a> {
     }
 }
 
-/// Says what keeps the reader from records that may stand behind.
+/// Reports the obstacle before later records.
 fn is_stuck(reader: &Reader) -> bool {
     let Some(obstacle) = reader.obstacle() else { return false };
     output::say(format_args!(

@@ -33,7 +33,7 @@ pub(super) fn run(args: &CheckpointArgs) -> Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Refuses a position from which nobody could read.
+/// Refuses a position from which no reader could start.
 fn check(log: &Log, lsn: Lsn) -> Result<()> {
     let is_start = || match log.reader(lsn) {
         Err(error) if is_no_start(error.kind()) => Ok(false),

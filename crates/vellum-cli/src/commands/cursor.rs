@@ -110,9 +110,9 @@ pub(super) struct JsonCursor {
 /// The records that were removed in front of a cursor: upper bounds.
 #[derive(Serialize)]
 struct JsonOverrun {
-    /// Bytes that its reader has not been told of.
+    /// Bytes that its reader does not know of.
     missing_bytes: u64,
-    /// How often its reader went on behind such bytes, how many that were, and when it did last.
+    /// How often its reader skipped such bytes, how many these were, and the last time.
     count: u64,
     bytes: u64,
     last_seconds: Option<u64>,

@@ -147,7 +147,7 @@ fn follow(log: &Log, corpus: &Corpus, writers: u32, expected: u64) -> Result<Dur
     Ok(pause_max)
 }
 
-/// Looks at the log as somebody who comes later: verifies it, and finds every record.
+/// Reads the log as a later process would: verifies it, and finds every record.
 fn inspect(path: &Path, corpus: &Corpus, fates: &[Fate]) -> Result<Vec<u64>> {
     let log = Options::default().read_only(true).open(path)?;
     let report = log.verify()?;

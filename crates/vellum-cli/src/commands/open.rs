@@ -66,7 +66,7 @@ pub(super) fn with_policy(mut options: Options, policy: &PolicyArgs) -> Options 
     options.exclusive(policy.exclusive).tuning(Tuning::new().on_full(on_full))
 }
 
-/// With what the nearest `vellum.toml` says of a new log.
+/// With the choices of the nearest `vellum.toml` for a new log.
 pub(super) fn advised(options: Options) -> Options {
     options.tuning(Tuning::new().advice_from(vellum_advice::nearest))
 }
@@ -89,7 +89,7 @@ pub(super) fn open_to_commit(
         _ => with_policy(shaped(advised(Options::wal()), shape), policy),
     };
     match new.create(Create::New).open(path) {
-        // Somebody was faster.
+        // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is.open(path),
         answer => answer,
     }

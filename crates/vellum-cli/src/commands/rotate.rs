@@ -1,4 +1,4 @@
-//! `vellum rotate`: a text log goes on in a new file.
+//! `vellum rotate`: a text log continues in a new file.
 
 use vellum_command::outcome::{Outcome, Result};
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::support::{Place, Running, rows, vellum, with_default_signals};
 
-/// Suites that would go on for a minute at least.
+/// Suites that would run for a minute at least.
 const SUITES: [&[&str]; 7] = [
     &["append", "--setting", "2x50000000x16", "--ways", "vellum-framed"],
     &["append", "--saturate", "--seconds", "600", "--keep", "64M", "--ways", "vellum-text"],
@@ -197,7 +197,7 @@ fn an_interrupt_before_the_first_round_is_over_leaves_one_line() {
 #[test]
 fn a_second_interrupt_ends_a_run_at_once() {
     let place = Place::new();
-    // Nobody takes the report.
+    // The report has no reader.
     let (_reader, mut full) = io::pipe().unwrap();
     rustix::io::ioctl_fionbio(&full, true).unwrap();
     while full.write(&[0; 4096]).is_ok() {}

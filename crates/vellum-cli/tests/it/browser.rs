@@ -145,7 +145,7 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// A key pressed and let go.
+    /// A key pressed and released.
     pub(crate) fn press_enter(&mut self) {
         let key = |kind| json!({ "type": kind, "key": "Enter", "text": "\r", "windowsVirtualKeyCode": 13 });
         self.call("Input.dispatchKeyEvent", key("keyDown"));
@@ -175,7 +175,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends when nobody can speak to it any more; if not, it is ended by its number.
+        // It ends when no process can speak to it any more; if not, it is ended by its number.
         drop(self.commands.take());
         while self.messages.recv_timeout(Duration::from_secs(10)).is_ok() {}
         let _ = self.child.kill();

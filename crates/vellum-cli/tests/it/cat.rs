@@ -214,7 +214,7 @@ fn several_logs_are_printed_one_after_the_other() {
     let names_it = |line: &str| line.contains(&b) && line.contains("no line begins with a time");
     assert!(ran.stderr.lines().count() == 2 && ran.stderr.lines().all(names_it), "{ran:?}");
     assert_eq!((ran.code, ran.text()), (0, "three\nthree\n".into()));
-    // One that is not there, or damaged, keeps nobody from the others.
+    // One that is not there, or damaged, does not keep the command from the others.
     let missing = place.dir().join("missing").to_str().unwrap().to_string();
     let ran = run(&["cat", &missing, &b], b"");
     assert!(ran.code == 1 && ran.stderr.contains("there is no log"), "{ran:?}");

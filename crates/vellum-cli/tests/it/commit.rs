@@ -94,7 +94,7 @@ fn an_interval_commits_while_records_keep_coming() {
     let place = Place::new();
     let mut running = place.start("append", &["--ack", "--commit-interval", "100"]);
     let mut stdin = running.child.stdin.take().unwrap();
-    // Faster than they are appended, until nobody reads any more.
+    // Faster than they are appended, until no reader is left.
     let feeder = thread::spawn(move || while stdin.write_all(&b"one\n".repeat(16384)).is_ok() {});
     let has_committed = says_something(&running, Duration::from_secs(5));
     drop(running);

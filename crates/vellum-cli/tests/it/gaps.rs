@@ -1,5 +1,5 @@
-//! A file of a log that somebody removed, moved away, emptied, cut short or packed is a gap, not
-//! the end.
+//! A file of a log that a user removed, moved away, emptied, cut short or packed is a gap, not the
+//! end.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -30,7 +30,7 @@ fn text_log() -> Place {
     place
 }
 
-/// What somebody does to a file.
+/// The fate of a file.
 type Deed = fn(&Path);
 
 /// What operators do to a closed file.
@@ -151,7 +151,7 @@ fn writers_and_retention_go_on() {
     }
 }
 
-/// `: > app.log`, where the writer goes on at its position.
+/// `: > app.log`, where the writer continues at its position.
 #[test]
 fn a_file_that_was_emptied_under_its_writer_is_a_gap_and_shows_no_nuls() {
     // Less than a block, and more.

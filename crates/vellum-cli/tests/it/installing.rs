@@ -16,7 +16,7 @@ fn make(target: &str, root: &Path, ship: &Path) -> String {
     make.args(["-o", "build", "-o", "install-c", "-o", "uninstall-c", "PREFIX=/usr"]);
     make.arg(format!("BUILT={}", Path::new(PROGRAM).parent().unwrap().display()));
     make.arg(format!("DESTDIR={}", root.display()));
-    // Another program that knows its man pages stands in for these.
+    // Another program that knows its man pages takes the place of these.
     make.arg(format!("SHIP_BUILT={}", ship.display())).arg(format!("DOCTOR_BUILT={PROGRAM}"));
     for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
         make.env_remove(inherited);

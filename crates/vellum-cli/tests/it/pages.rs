@@ -16,7 +16,7 @@ fn pages() -> Vec<PathBuf> {
 const SHELL_FENCES: [&str; 4] = ["```", "```sh", "```bash", "```console"];
 
 /// The lines of a page for shells: of fenced blocks, and those that are indented. One that ends in
-/// a backslash goes on in the next.
+/// a backslash continues in the next.
 fn code(text: &str) -> Vec<String> {
     let (mut lines, mut fence, mut continues) = (Vec::new(), None, false);
     for line in text.lines() {

@@ -45,7 +45,7 @@ const SHAPES: [Shape; 5] = [
     Shape { layout: Layout::Framed, fill: Fill::Staged, is_shared: false },
 ];
 
-/// Names of files; the first two stand for those of the oldest and the newest segment.
+/// Names of files; the first two are those of the oldest and the newest segment.
 const NAMES: [&str; 18] = [
     "oldest",
     "newest",
@@ -99,7 +99,7 @@ const THINGS: [Thing; 12] = [
     Thing::FileOfRoot,
 ];
 
-/// Command lines; LOG and NEW stand for the log and for a path where nothing is.
+/// Command lines; LOG is the log, and NEW a path where nothing is.
 const COMMANDS: [&str; 19] = [
     "append LOG",
     "append --commit every LOG",
@@ -178,7 +178,7 @@ impl Place {
         place
     }
 
-    /// The path that a name stands for.
+    /// The path of a name.
     fn path(&self, name: &str) -> PathBuf {
         let files = fs::read_dir(self.log()).unwrap().map(|entry| entry.unwrap().path());
         let is_segment =

@@ -11,8 +11,8 @@ use super::support::{Place, Ran, Running, vellum};
 
 /// A user that owns nothing.
 const NOBODY: u32 = 65534;
-/// Where a participant's namespaces stand in the control file: behind the header, the words before,
-/// and generation, number and start time of the first one.
+/// The place of a participant's namespaces in the control file: behind the header, the words
+/// before, and generation, number and start time of the first one.
 const NAMESPACE_OFFSET: usize = 4096 + 1024 + 24;
 
 /// Name, length, blocks, time of the last change and of the last change of rights, of every file
@@ -46,7 +46,7 @@ fn program_for_all(place: &Place) -> PathBuf {
     program
 }
 
-/// Runs a command as somebody who may only read.
+/// Runs a command as a user that may only read.
 fn run_as_nobody(program: &Path, log: &Path, command: &str) -> Ran {
     let mut command_line = std::process::Command::new(program);
     command_line.arg(command).arg(log).uid(NOBODY).gid(NOBODY);
@@ -162,7 +162,7 @@ fn what_stands_behind_a_killed_writer_is_read_at_once() {
         }
         assert_eq!(state(&place.log()), before, "nobody has padded it");
 
-        // Somebody pads it: the follower goes on, and nothing is shown twice.
+        // A process pads it: the follower continues, and nothing is shown twice.
         place.append(&[], b"more\n");
         assert_eq!(follower.line(), "more\n");
         let padded = place.run("cat", &[], b"").good();

@@ -50,7 +50,7 @@ fn shipped(place: &Place, name: &str) -> Vec<String> {
     text.lines().map(|line| line.split_once('\t').unwrap().1.to_string()).collect()
 }
 
-/// Makes a log that nobody has open one of another boot.
+/// Makes an unused log one of another boot.
 fn reboot(log: &Path) {
     for name in ["control", "geometry"] {
         let path = log.join(name);

@@ -101,7 +101,7 @@ fn a_log_in_trouble_says_so_on_its_line_and_the_others_are_shown() {
     let json = ran.text();
     assert!(json.lines().any(|line| line.contains("\"error\":\"not a log")), "{json}");
     let ran = stat(&place, &["--prometheus"]);
-    // A script that writes the page to a file goes on.
+    // A script that writes the page to a file continues.
     assert_eq!(ran.code, 0);
     assert!(ran.stderr.contains("broken.log"), "{}", ran.stderr);
     let page = ran.text();

@@ -36,8 +36,8 @@ fn ended(mut running: Running) -> ExitStatus {
     running.child.wait().unwrap()
 }
 
-/// Whether who started the tests has a signal ignored, as `nohup` does: then the command leaves it
-/// so.
+/// Whether the process that started the tests has a signal ignored, as `nohup` does: then the
+/// command leaves it so.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     mask(&status, "SigIgn:") >> (signal - 1) & 1 == 1
@@ -100,7 +100,7 @@ fn a_signal_to_the_whole_group_loses_nothing_that_the_program_says_then() {
         let group = format!("-{}", running.child.id());
         let status = Command::new("kill").args([name, "--", &group]).status();
         assert!(status.unwrap().success());
-        // Everybody who has the other end has gone.
+        // All processes with the other end have gone.
         let mut acknowledged = 0;
         while !running.line().is_empty() {
             acknowledged += 1;
@@ -249,7 +249,7 @@ fn what_was_in_the_pipe_when_a_signal_came_is_appended() {
     let mut running = place.start("append", &options);
     running.feed(b"one\n");
     running.line();
-    // Nobody reads while it is stopped.
+    // No process reads while it is stopped.
     send("-STOP", &running);
     running.feed(b"two\nthree\n");
     send("-TERM", &running);

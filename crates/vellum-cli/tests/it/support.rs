@@ -41,7 +41,7 @@ pub(crate) fn number(case: &Value, name: &str) -> u64 {
     key(case, name).parse().unwrap()
 }
 
-/// A command that goes on; killed, by its number, when dropped.
+/// A command in progress; killed, by its number, when dropped.
 pub(crate) struct Running {
     pub(crate) child: Child,
     /// `None` once it has been closed.
@@ -136,7 +136,7 @@ impl Place {
         run(&self.args(command, options), input)
     }
 
-    /// Starts the same and lets it go on.
+    /// Starts the same and leaves it running.
     pub(crate) fn start(&self, command: &str, options: &[&str]) -> Running {
         Running::start(vellum().args(self.args(command, options)))
     }
@@ -219,7 +219,7 @@ impl Drop for Running {
     }
 }
 
-/// A standard output that nobody reads.
+/// A standard output without a reader.
 pub(crate) fn closed_pipe() -> io::PipeWriter {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);

@@ -187,7 +187,7 @@ fn there_is_no_screen_where_a_terminal_has_none_and_no_style_where_none_is_wante
     assert!(told.contains("\x1b[1m") && !told.contains("\x1b[?") && !told.contains("\x1b[H"));
 }
 
-/// Starts a command of somebody at the terminal.
+/// Starts a command of a user at the terminal.
 fn start(terminal: &Terminal, words: &[&str]) -> Child {
     let mut command = vellum();
     command.args(words).env("TERM", "xterm").stdin(terminal.stream()).stderr(terminal.stream());
@@ -242,7 +242,7 @@ fn nothing_is_asked_with_yes_nor_where_nothing_goes_nor_where_somebody_could_not
         assert_eq!(start(&terminal, words).wait().unwrap().code(), Some(0), "{words:?}");
     }
     assert_eq!(place.run("cat", &[], b"").good(), "two\n");
-    // A pipe on either side, and nobody is asked.
+    // A pipe on either side, and there is no question.
     let terminal = Terminal::new(80, 24);
     let mut command = vellum();
     command.args(["truncate", &log, second]).stdin(terminal.stream()).stderr(Stdio::null());
@@ -262,7 +262,7 @@ fn repair_asks_where_its_new_log_would_stand_among_other_files() {
     assert!(code == 1 && question.contains("is there already"), "{question}");
     assert!(!copy.join("control").exists());
     assert_eq!(asked(&words, "y\n").0, 0);
-    // A log that is there is refused, and nobody is asked about it.
+    // A log that is there is refused, without a question.
     let terminal = Terminal::new(80, 24);
     assert_eq!(start(&terminal, &words).wait().unwrap().code(), Some(1));
     fs::remove_dir_all(&copy).unwrap();

@@ -55,7 +55,7 @@ impl Committer {
         self.log.borrow()
     }
 
-    /// Goes on in the log that is at the path now, or makes one there: the old one was removed or
+    /// Continues in the log that is at the path now, or makes one there: the old one was removed or
     /// moved.
     pub(super) fn reopen(&self) -> Result<()> {
         let new = self.log().reopen()?;

@@ -1,9 +1,9 @@
 //! Ending when a signal asks for it: the input is read for a while, the log is closed, and then the
 //! signal takes its course, so that the parent sees it.
 //!
-//! An append that waits, for space or for a process that is stopped, does not go on for being asked
-//! to end. So a thread gives it a moment more, and then lets the signal end the process as it would
-//! have. Where no thread can be had, a second signal does.
+//! An append that waits, for space or for a process that is stopped, does not continue for being
+//! asked to end. So a thread gives it a moment more, and then lets the signal end the process as it
+//! would have. Where no thread can be had, a second signal does.
 
 use std::io::PipeReader;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use vellum_command::signals::Asked;
 
 /// The signals that ask to end.
 pub(crate) const TAKEN: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-/// For how long an append may go on when the input is no longer read.
+/// For how long an append may last when the input is no longer read.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Notices the signals that ask to end.

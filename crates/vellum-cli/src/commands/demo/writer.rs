@@ -1,9 +1,9 @@
 //! A writer process of the demo, from both sides.
 //!
 //! The child says on its standard output, 8 bytes each: that it is ready; the position of every
-//! record once it is appended; and that it stands in the middle of a record. It waits on its
-//! standard input for the start, and in the middle of that record for being killed. If the parent
-//! dies, both pipes tell.
+//! record once it is appended; and that it is in the middle of a record. It waits on its standard
+//! input for the start, and in the middle of that record for being killed. If the parent dies, both
+//! pipes tell.
 
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &DemoWriterArgs) -> Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Fills half of a record, which everybody now has to wait for, and waits for being killed.
+/// Fills half of a record, which all processes now have to wait for, and waits for being killed.
 fn stop_in_the_middle(log: &Log, record: &[u8], reports: &mut impl Write) -> Result<()> {
     let mut reservation = log.reserve(record.len())?;
     reservation.write_all(&record[..record.len() / 2])?;
@@ -76,7 +76,7 @@ pub(super) struct Fate {
 }
 
 impl Writer {
-    /// Starts this program once more and waits until it stands ready.
+    /// Starts this program once more and waits until it is ready.
     pub(super) fn start(
         log: &Path,
         number: u32,
@@ -111,7 +111,7 @@ impl Writer {
         self.start.write_all(b"!").with_context(|| format!("cannot release writer {number}"))
     }
 
-    /// Listens to it until it is done; kills it when it stands in the middle of a record.
+    /// Listens to it until it is done; kills it when it is in the middle of a record.
     pub(super) fn attend(mut self) -> Result<Fate> {
         let mut fate = Fate { pid: self.pid(), acknowledged: Vec::new(), killed_at: None };
         while let Some(report) = self.next_report()? {

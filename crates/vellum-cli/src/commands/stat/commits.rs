@@ -27,7 +27,7 @@ pub(super) fn percentile_micros(commits: &CommitStat, percent: u64) -> Option<u6
     })
 }
 
-/// How many segments stand ready, spares left out.
+/// How many segments are ready, without spares.
 pub(crate) fn prepared_segments(stat: &Stat) -> u64 {
     let states = stat.segments.iter().map(|segment| segment.state);
     states.filter(|state| *state == SegmentState::Prepared).count() as u64

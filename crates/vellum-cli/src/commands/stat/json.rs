@@ -52,7 +52,7 @@ struct Stat<'a> {
     commits: Commits,
     /// `null` for a log that is not staged.
     commit_path: Option<CommitPath>,
-    /// Segments that stand ready beyond the active one, spares left out.
+    /// Segments that are ready beyond the active one, without spares.
     prepared_segments: u64,
     poison: Option<String>,
     /// Index and process number of the participant that holds `published` back.
@@ -67,7 +67,7 @@ struct Stat<'a> {
     ship: Option<JsonShip>,
     participants: Vec<Participant>,
     holds: Vec<Hold>,
-    /// What came in the last second, where somebody watches.
+    /// The records of the last second, with --watch.
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<&'a Rates>,
 }
@@ -134,7 +134,7 @@ struct Hold {
     pid: Option<u32>,
     other_namespace: bool,
     state: String,
-    /// For how long others have waited; `null` where nobody has had to.
+    /// For how long others have waited; `null` where none had to.
     waited_us: Option<u64>,
     /// Of a batch or an append.
     first_lsn: Option<u64>,

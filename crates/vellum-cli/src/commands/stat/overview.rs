@@ -8,7 +8,7 @@ use vellum_command::outcome::as_typed;
 use super::logs::{Found, State};
 use crate::table::{ALERT, Align, Table, bytes, count};
 
-/// The table; rates are in it where somebody watches.
+/// The table; rates are in it with --watch.
 pub(super) fn text(found: &[Found], has_rates: bool) -> String {
     let mut table = Table::new(&[
         ("log", Align::Left),
@@ -107,7 +107,7 @@ fn processes(stat: &Stat) -> Vec<String> {
         match (alive, stopped) {
             (false, _) => all.push(format!("held back by process {pid}, which died")),
             (true, true) => all.push(format!("held back by process {pid}, which is stopped")),
-            // It goes on by itself.
+            // It continues by itself.
             (true, false) => {}
         }
     } else if let Some(hold) = stat.holds.iter().find(|hold| hold.state == ProcessState::Stopped) {

@@ -41,7 +41,7 @@ pub(super) fn has_policy(stat: &Stat) -> bool {
     stat.layout == Layout::Text || !keeps_all
 }
 
-/// When it goes on in a new file, and which ones it keeps.
+/// When it continues in a new file, and which ones it keeps.
 pub(super) fn facts(stat: &Stat) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if stat.layout == Layout::Text {

@@ -24,7 +24,7 @@ fn has_screen(args: &StatArgs) -> bool {
     args.watch && !args.json && screen::is_there()
 }
 
-/// Shows the logs until nobody looks any more.
+/// Shows the logs until no reader is left.
 pub(super) fn run(logs: &mut Logs, show: &Show, first: Vec<Found>) -> Result<Outcome> {
     let first = show.found(first)?;
     if has_screen(show.args) {

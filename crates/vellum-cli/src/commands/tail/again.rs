@@ -60,7 +60,7 @@ pub(super) fn run(path: &Path, args: &CatArgs, lines: Lines) -> Result<Outcome> 
     Ok(outcome)
 }
 
-/// The log, once there is one; `None` when nobody would see it.
+/// The log, once there is one; `None` when no reader is left.
 fn wait_for(path: &Path) -> Result<Option<(Log, Identity)>> {
     let mut has_said = false;
     while !is_output_closed() {

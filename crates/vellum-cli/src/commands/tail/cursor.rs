@@ -73,7 +73,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// Prints to the end, or until nobody takes it.
+    /// Prints to the end, or until no reader is left.
     fn print(&mut self, log: &Log, follows: bool) -> Result<()> {
         let mut reader = self.reader(log)?;
         let mut waits = false;
@@ -153,7 +153,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Whether nobody takes what would be printed, or nobody acknowledges it.
+    /// Whether the output has no reader, or its records no acknowledger, any more.
     fn is_over(&mut self) -> Result<bool> {
         let is_deaf = self.acks.as_mut().map_or(Ok(false), Acks::is_over)?;
         Ok(is_deaf || is_output_closed())
