@@ -1,4 +1,4 @@
-//! Whom a file lets in.
+//! The users that a file lets in.
 //!
 //! A process with more rights than others must not help them to more than they may do themselves. A
 //! user that may write in a directory can give any name in it to any file that he can move, also to
@@ -11,7 +11,7 @@ use rustix::fs;
 
 use crate::file::Status;
 
-/// What somebody must be able to do with a file.
+/// The access to a file that users must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// To read it.
@@ -48,7 +48,7 @@ impl Access {
         Access { uid: file.uid, gid: file.gid, mode: file.mode & 0o777 }
     }
 
-    /// Whether everybody who may write to this file can do with `other` what `need` says. Its owner
+    /// Whether all users that may write to this file have the access `need` to `other`. Its owner
     /// is taken to be in its group where the group may write to it.
     pub fn is_kept_by(&self, other: &Access, need: Need) -> bool {
         let others_can = need.is_met(other.mode);
@@ -106,7 +106,7 @@ mod tests {
             ((7, 7, 0o644), (0, 0, 0o644), Read, true),
             ((7, 7, 0o644), (7, 9, 0o600), Write, true),
             ((0, 0, 0o644), (7, 7, 0o600), Write, true),
-            // Everybody may write.
+            // All users may write.
             ((7, 7, 0o666), (7, 7, 0o664), Write, false),
             ((7, 7, 0o666), (8, 8, 0o666), Write, true),
         ];

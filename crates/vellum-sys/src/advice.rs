@@ -78,7 +78,7 @@ fn ask() -> u8 {
 mod tests {
     #[test]
     fn linux_refuses_what_it_does_not_know() {
-        // `qemu-user` stands in for another machine than this one.
+        // `qemu-user` emulates another machine than this one.
         assert!(super::is_followed() || cfg!(not(target_arch = "x86_64")));
     }
 }

@@ -57,7 +57,7 @@ impl Uncached {
         Uncached { pieces, dropped: 0 }
     }
 
-    /// Drops those that end before `end`, as far as they are clean and nobody has mapped them.
+    /// Drops those that end before `end`, as far as they are clean and not mapped.
     pub fn drop_before(&mut self, fd: impl AsFd, end: u64) {
         while let Some(start) = self.pieces.get(self.dropped).filter(|start| *start + PIECE <= end)
         {

@@ -24,7 +24,7 @@ pub fn time_of(seconds: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH)
 }
 
-/// Seconds of a clock that only goes on, off by a few milliseconds: costs no system call.
+/// Seconds of a clock that only moves forward, off by a few milliseconds: costs no system call.
 #[inline]
 pub fn uptime() -> u64 {
     u64::try_from(clock_gettime(ClockId::MonotonicCoarse).tv_sec).unwrap_or(0)
@@ -39,7 +39,7 @@ pub fn nanos() -> u64 {
     seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(nanos.unwrap_or(0))
 }
 
-/// Microseconds of a clock that is the same in every process of a boot, and only goes on.
+/// Microseconds of a clock that is the same in every process of a boot, and only moves forward.
 pub fn micros() -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
     let (seconds, nanos) = (u64::try_from(tv_sec), u64::try_from(tv_nsec));

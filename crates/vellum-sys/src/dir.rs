@@ -2,10 +2,10 @@
 //! path.
 //!
 //! So a process that changes its working directory, or a parent that is renamed, makes no
-//! difference; and nothing that somebody else puts there under the name of a file of the log leads
-//! out of it: a link is never followed, a pipe is never waited for, and a file that is made is new.
-//! A small file is read only if it is small. Once a [model](Dir::set_model) is known, a file is
-//! written only if everybody may write to it who may write to the model.
+//! difference; and no planted file under the name of a file of the log leads out of it: a link is
+//! never followed, a pipe is never waited for, and a file that is made is new. A small file is read
+//! only if it is small. Once a [model](Dir::set_model) is known, a file is written only if all
+//! users may write to it that may write to the model.
 //!
 //! A forked child that becomes a daemon may close all descriptors, and others get their numbers. So
 //! before each use the directory is known again by device and inode; a child that has lost it opens
@@ -27,7 +27,7 @@ use crate::sync::{check_in_service, sync_names};
 
 /// The error of opening anything but a regular file where a regular file is expected.
 pub const NOT_REGULAR: Errno = Errno::LOOP;
-/// The error of opening for writing what does not let in everybody who may write to the
+/// The error of opening a file for writing that does not let in all users that may write to the
 /// [model](Dir::set_model). No file system has this error of its own.
 pub const NOT_SHARED: Errno = Errno::UNATCH;
 /// The error of reading a file that is longer than it can be.
@@ -54,7 +54,7 @@ struct Inner {
     model: OnceLock<Model>,
 }
 
-/// A file that shows whom all files of the directory let in.
+/// A file whose permissions are those of all files of the directory.
 #[derive(Debug)]
 struct Model {
     path: PathBuf,
@@ -80,7 +80,7 @@ impl AsFd for Handle<'_> {
 }
 
 impl Inner {
-    /// The descriptor, if its number still stands for the directory.
+    /// The descriptor, if its number is still that of the directory.
     fn kept(&self) -> Option<BorrowedFd<'_>> {
         let fd = self.fd.as_ref()?.as_fd();
         (identity(fd) == Ok(self.identity)).then_some(fd)
@@ -190,15 +190,15 @@ impl Dir {
     }
 
     /// Opens a file that is there and is a regular one; anything else is [`NOT_REGULAR`]. If it is
-    /// opened to be written, it is [`NOT_SHARED`] where not everybody may write to it who may write
+    /// opened to be written, it is [`NOT_SHARED`] where a user may not write to it that may write
     /// to the model.
     pub fn open_file(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let is_to_write = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         self.open_regular(path, flags, is_to_write.then_some(Need::Write))
     }
 
-    /// Opens a file for reading whose bytes may be passed on: [`NOT_SHARED`] where not everybody
-    /// may read it who may write to the model.
+    /// Opens a file for reading whose bytes may be passed on: [`NOT_SHARED`] where a user may not
+    /// read it that may write to the model.
     pub fn open_shared(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open_regular(path, OFlags::RDONLY, Some(Need::Read))
     }
@@ -221,8 +221,8 @@ impl Dir {
         }
     }
 
-    /// Says that `file`, which is at `path` and has been found to be what it should be, shows whom
-    /// the files of this directory let in. The first one counts.
+    /// Makes `file`, which is at `path` and has been checked, the model of the permissions of this
+    /// directory's files. The first one counts.
     pub fn set_model(&self, path: &Path, file: impl AsFd) -> io::Result<()> {
         let found = fs::fstat(file)?;
         let (path, identity) = (path.to_path_buf(), (found.st_dev, found.st_ino));
@@ -231,8 +231,8 @@ impl Dir {
         Ok(())
     }
 
-    /// Whether everybody who may write to the model can do with `file` what `need` says, or there
-    /// is no model.
+    /// Whether all users that may write to the model have the access `need` to `file`, or there is
+    /// no model.
     fn shares(&self, file: &OwnedFd, found: &Status, need: Need) -> bool {
         let Some(model) = self.0.model.get() else { return true };
         let other = Access::of(found);
@@ -242,7 +242,7 @@ impl Dir {
             })
     }
 
-    /// The model, of which somebody may have changed the rights, with those of all other files.
+    /// The model, whose rights a user may have changed, with those of all other files.
     fn model_as_it_is(&self, model: &Model) -> io::Result<(OwnedFd, Access)> {
         let file = self.open_at(&model.path, OFlags::RDONLY | OFlags::NONBLOCK, 0)?;
         let found = fs::fstat(&file)?;
@@ -268,7 +268,7 @@ impl Dir {
                 answer => return answer,
             }
             match self.create_first(path, mode) {
-                // Somebody else has just made it.
+                // Another process has just made it.
                 Err(Errno::EXIST) => {}
                 answer => return answer,
             }

@@ -77,8 +77,8 @@ pub fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// Writes all of `bytes` at `offset`, going on after short writes; nothing of what leads beyond the
-/// file-size limit.
+/// Writes all of `bytes` at `offset`, continuing after short writes; no byte beyond the file-size
+/// limit.
 pub fn write_all_at(fd: impl AsFd, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     while !bytes.is_empty() {
@@ -256,9 +256,9 @@ pub struct Status {
 /// The status of a file.
 ///
 /// It does not ask for the times of the file, as `fstat` does. From Linux 6.13 on the next change
-/// of a file whose times somebody has asked for gets an exact time, and that moves the clock by
-/// which other files are marked. Then a synchronous direct write to one of them writes its inode,
-/// too: two writes of the device for one commit.
+/// of a file whose times a process has read gets an exact time, and that moves the clock by which
+/// other files are marked. Then a synchronous direct write to one of them writes its inode, too:
+/// two writes of the device for one commit.
 pub fn status(fd: impl AsFd) -> io::Result<Status> {
     use fs::StatxFlags as Wanted;
     let wanted = Wanted::TYPE | Wanted::MODE | Wanted::UID | Wanted::GID | Wanted::SIZE;
@@ -269,7 +269,7 @@ pub fn status(fd: impl AsFd) -> io::Result<Status> {
             gid: found.stx_gid,
             len: found.stx_size,
         }),
-        // Kernels before 4.11, and containers that let nobody call it.
+        // Kernels before 4.11, and containers that refuse the call.
         _ => fs::fstat(&fd).map(|found| Status::of(&found)),
     }
 }
@@ -325,7 +325,7 @@ pub fn free_range(fd: impl AsFd, offset: u64, len: u64) {
     let _ = retry(|| fs::fallocate(&fd, flags, offset, len));
 }
 
-/// Which file this is, as long as somebody holds on to it.
+/// The identity of a file, as long as a process has it open.
 pub fn identity(fd: impl AsFd) -> io::Result<(u64, u64)> {
     let status = fs::fstat(fd)?;
     Ok((status.st_dev, status.st_ino))
@@ -353,8 +353,8 @@ pub fn age(fd: impl AsFd) -> Option<Duration> {
 }
 
 /// Moves the modification time of a file by writing the byte at `offset` over itself, if the file
-/// has it; a hint. It must be one that nobody changes. `futimens(2)` would do, but on XFS the next
-/// `fdatasync` writes the journal then, too.
+/// has it; a hint. It must be one that no process changes. `futimens(2)` would do, but on XFS the
+/// next `fdatasync` writes the journal then, too.
 pub fn touch_at(fd: impl AsFd, offset: u64) {
     let mut byte = [0];
     if read_up_to_at(&fd, &mut byte, offset) == Ok(1) {

@@ -86,7 +86,7 @@ impl Filesystem {
         matches!(self, Filesystem::Ext | Filesystem::Xfs | Filesystem::Tmpfs)
     }
 
-    /// Whether a stretch that nobody has written takes no room. FAT and exFAT have no holes.
+    /// Whether an unwritten range takes no room. FAT and exFAT have no holes.
     pub fn has_holes(self) -> bool {
         !matches!(self, Filesystem::Other(0x4d44 | 0x2011_bab0))
     }

@@ -55,7 +55,7 @@ pub struct PerProcess<T: Inherit> {
     home: HomePage,
     newest: AtomicPtr<Node<T>>,
     /// Which process is making its value: its number, or 0. A child that inherits its parent's
-    /// number here takes over, because nobody in the child can be holding it.
+    /// number here takes over, because no thread of the child can be holding it.
     maker: AtomicU32,
 }
 
@@ -71,8 +71,8 @@ struct Left {
     _next: *mut Left,
 }
 
-/// All of them. Nobody reads this, but who looks for leaks when the child ends: nothing is lost
-/// that can be reached.
+/// All of them. Only a search for leaks reads this when the child ends: memory that can be reached
+/// is not lost.
 static LEFT: AtomicPtr<Left> = AtomicPtr::new(ptr::null_mut());
 
 /// Leaves a value where it is for good.
@@ -80,7 +80,7 @@ fn leave<T>(node: *const T) {
     let left = Box::into_raw(Box::new(Left { _node: node.cast(), _next: ptr::null_mut() }));
     let mut next = LEFT.load(Ordering::Relaxed);
     loop {
-        // SAFETY: made here, and in nobody else's sight before the exchange below succeeds.
+        // SAFETY: made here, and invisible to all other threads before the exchange below succeeds.
         unsafe { (*left)._next = next };
         match LEFT.compare_exchange_weak(next, left, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return,
@@ -212,7 +212,7 @@ impl HomePage {
         // SAFETY: the range is the mapping just made; the advice changes only what a child finds.
         match unsafe { advice::give(start, len, Advice::LinuxWipeOnFork) } {
             Ok(()) => page.is_wiped = true,
-            // `INVAL`: known to no kernel before 4.14, and not to all that stand in for one.
+            // `INVAL`: known to no kernel before 4.14, and not to all emulations of one.
             Err(Errno::OPNOTSUPP | Errno::INVAL) => {}
             Err(errno) => return Err(errno),
         }

@@ -76,8 +76,8 @@ impl Drop for Marked {
 static BRIEF: [AtomicI32; 256] = [const { AtomicI32::new(-1) }; 256];
 
 /// A file opened to hold locks for a moment. A forked child's copy is closed at once, so that it
-/// holds them for nobody, not even if the parent dies at that moment; and the locks end when this
-/// is dropped, not when the last copy is closed.
+/// holds no lock, not even if the parent dies at that moment; and the locks end when this is
+/// dropped, not when the last copy is closed.
 ///
 /// What remains: a child that is forked between `open` and the note of it, by a process that is
 /// killed before it has dropped this; and children that the C library does not know of (`clone`).
@@ -158,7 +158,7 @@ impl Drop for Kept {
             let _ = lock::unlock_all(fd);
             self.noted.store(-1, Ordering::SeqCst);
         } else {
-            // Somebody else's by now.
+            // Another file's by now.
             std::mem::forget(self.marked.take());
         }
     }

@@ -23,7 +23,7 @@ use crate::file::{read_text, retry};
 pub enum Kind {
     /// Held by any number at the same time.
     Shared,
-    /// Held by one, and by nobody else in either kind.
+    /// Held by one process, and by no other in either kind.
     Exclusive,
 }
 
@@ -61,7 +61,7 @@ pub fn is_held_by_another(fd: impl AsFd, offset: u64) -> io::Result<bool> {
 /// children that inherited it among them; of those that the caller may look at.
 ///
 /// The kernel does not name the holders of such locks, so this looks at every open file of every
-/// process: for people who ask, not for programs that wait.
+/// process: for reports to people, not for programs that wait.
 pub fn holders(file: impl AsFd, offset: u64) -> Vec<u32> {
     let Ok(file) = rustix::fs::fstat(file) else { return Vec::new() };
     let is_same = |fd: &str| {
@@ -83,7 +83,7 @@ fn names(directory: &str) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// Whether a line of `/proc/PID/fdinfo/FD` tells of an exclusive lock of that open file on a byte:
+/// Whether a line of `/proc/PID/fdinfo/FD` is about an exclusive lock of that open file on a byte:
 /// `lock: 1: OFDLCK ADVISORY WRITE -1 fe:00:1234 0 0`.
 fn covers(line: &str, offset: u64) -> bool {
     let fields: Vec<&str> = line.split_whitespace().collect();
@@ -98,7 +98,7 @@ pub fn is_locked_by_another(fd: impl AsFd, offset: u64) -> io::Result<bool> {
     Ok(answer != libc::F_UNLCK)
 }
 
-/// Whether somebody waits for a lock on this file. Another file of the same number on another
+/// Whether a process waits for a lock on this file. Another file of the same number on another
 /// filesystem may pass for it.
 pub fn is_waited_for(fd: impl AsFd) -> io::Result<bool> {
     let inode = format!(":{}", rustix::fs::fstat(fd)?.st_ino);

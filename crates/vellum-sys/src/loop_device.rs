@@ -34,7 +34,7 @@ pub struct LoopShape {
 }
 
 /// Puts `file` behind a loop device that is free, and returns that with its number. `open` opens
-/// the device of a number. The device lets go of the file when it is neither open nor mounted any
+/// the device of a number. The device releases the file when it is neither open nor mounted any
 /// more.
 pub fn attach_loop(
     file: &File,
@@ -48,7 +48,7 @@ pub fn attach_loop(
         let device = open(number)?;
         match configure_loop_device(&device, file, shape.block_len, shape.is_direct) {
             Ok(()) => return Ok((device, number)),
-            // Somebody else has taken it.
+            // Another process has taken it.
             Err(error)
                 if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {}
             Err(error) => return Err(error),
@@ -63,7 +63,7 @@ fn free_loop_device(control: &File) -> io::Result<u32> {
     u32::try_from(number).map_err(|_| io::Error::last_os_error())
 }
 
-/// `struct loop_info64` of the kernel; the fields nobody here reads are bytes.
+/// `struct loop_info64` of the kernel; the fields that are not read here are bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct LoopInfo {
@@ -85,7 +85,7 @@ const _: () = assert!(size_of::<LoopInfo>() == 232 && size_of::<LoopConfig>() ==
 
 const NO_LOOP_INFO: LoopInfo = LoopInfo { identity: [0; 52], flags: 0, names_and_keys: [0; 176] };
 
-/// Puts a file behind a loop device; the device lets go of it when it is closed for the last time.
+/// Puts a file behind a loop device; the device releases it when it is closed for the last time.
 /// Fails if it is to be past the page cache and the file allows no direct I/O.
 fn configure_loop_device(
     device: &File,

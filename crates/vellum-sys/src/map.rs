@@ -65,7 +65,7 @@ impl Map {
         let room = aligned_room(len)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
-        // SAFETY: the room was just made, and nobody else knows of it.
+        // SAFETY: the room was just made, and no other thread knows of it.
         let mapped = unsafe {
             mm::mmap(room.as_ptr(), len, protection, flags, file, offset).inspect_err(|_| {
                 let _ = mm::munmap(room.as_ptr(), len);
@@ -162,8 +162,8 @@ impl Map {
         }
     }
 
-    /// Writes the bytes from `begin` to `end` to the same offsets of `file`, going on after short
-    /// writes. What other processes store there meanwhile is written or not.
+    /// Writes the bytes from `begin` to `end` to the same offsets of `file`, continuing after short
+    /// writes. Concurrent stores of other processes there are written or not.
     ///
     /// # Panics
     ///
@@ -210,7 +210,7 @@ impl Map {
         if offset.checked_add(HUGE_PAGE_BYTES).is_none_or(|end| end > self.len) {
             return Err(Errno::INVAL);
         }
-        // SAFETY: the range lies in the mapping, and no byte of it changes.
+        // SAFETY: the range is in the mapping, and no byte of it changes.
         unsafe {
             let start = self.start.as_ptr().add(offset);
             advice::collapse(start.cast::<c_void>(), HUGE_PAGE_BYTES)
@@ -227,7 +227,7 @@ impl Map {
         if begin >= limit {
             return Ok(());
         }
-        // SAFETY: the range lies in the mapping, and populating changes no byte of it.
+        // SAFETY: the range is in the mapping, and populating changes no byte of it.
         unsafe {
             let start = self.start.as_ptr().add(begin);
             advice::give(start.cast::<c_void>(), limit - begin, Advice::LinuxPopulateWrite)
@@ -256,7 +256,7 @@ impl HugeMemory {
         let whole = len.checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let room = aligned_room(whole)?;
         let memory = HugeMemory { start: room.cast(), len: whole };
-        // SAFETY: the room was just made, and nobody else knows of it. Advice changes no byte.
+        // SAFETY: the room was just made, and no other thread knows of it. Advice changes no byte.
         unsafe {
             mm::mprotect(room.as_ptr(), whole, MprotectFlags::READ | MprotectFlags::WRITE)?;
             let _ = advice::give(room.as_ptr(), whole, Advice::LinuxHugepage);

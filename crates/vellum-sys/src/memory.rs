@@ -15,7 +15,7 @@ pub struct Dirty {
     pub bytes: u64,
     /// From here on the kernel writes back on its own account.
     pub background: u64,
-    /// The kernel lets nobody go beyond this.
+    /// The kernel lets no process go beyond this.
     pub limit: u64,
 }
 
@@ -45,7 +45,7 @@ impl Dirty {
         })
     }
 
-    /// From here on the kernel slows down who makes more pages dirty.
+    /// From here on the kernel slows down processes that make more pages dirty.
     pub fn slowed_from(&self) -> u64 {
         u64::midpoint(self.background, self.limit)
     }

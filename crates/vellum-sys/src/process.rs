@@ -29,7 +29,7 @@ pub enum Life {
     Running,
     /// Waiting for something, as far as its first thread goes.
     Asleep,
-    /// Stopped by a signal or a debugger: alive, and not going on by itself.
+    /// Stopped by a signal or a debugger: alive, and not continuing by itself.
     Stopped,
     /// It has ended.
     Gone,
@@ -57,7 +57,7 @@ impl Incarnation {
         match read_stat(self.pid) {
             Some(stat) if stat.start_ticks != self.start_ticks => Life::Gone,
             Some(stat) => match stat.state {
-                // Its first thread has ended; others may go on.
+                // Its first thread has ended; others may continue.
                 b'Z' | b'X' | b'x' if !has_other_threads(self.pid) => Life::Gone,
                 b'T' | b't' => Life::Stopped,
                 b'R' => Life::Running,
@@ -77,8 +77,8 @@ impl Incarnation {
         self.namespace != 0 && own != 0 && self.namespace != own
     }
 
-    /// Whether it lives and goes on only when somebody has it go on: stopped, or in a frozen
-    /// control group (`docker pause`), which its state does not show.
+    /// Whether it lives and continues only when another process continues it: stopped, or in a
+    /// frozen control group (`docker pause`), which its state does not show.
     pub fn is_halted(&self) -> bool {
         match self.life() {
             Life::Stopped => true,

@@ -66,7 +66,7 @@ pub fn check_in_service_on(filesystem: Filesystem, fd: impl AsFd) -> io::Result<
     }
 }
 
-/// Only what tells of the storage; any other error is about the question.
+/// Only errors of the storage; any other error is about the query.
 fn believe_storage<T>(answer: io::Result<T>) -> io::Result<()> {
     match answer {
         Err(errno @ (Errno::IO | Errno::ROFS)) => Err(errno),

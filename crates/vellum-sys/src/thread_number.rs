@@ -3,8 +3,8 @@
 //! Numbers below [`OWN_COUNT`] belong to one live thread each: a thread gives its number back when
 //! it ends. A thread that found none left keeps a larger number, which no thread had before.
 //!
-//! After a fork the only thread of the child goes on with its number. Those of the parent's other
-//! threads stay taken in the child.
+//! After a fork the only thread of the child keeps its number. Those of the parent's other threads
+//! stay taken in the child.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -62,7 +62,7 @@ fn take_own() -> Option<usize> {
     let taken = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, with_free).ok()?;
     let number = taken.trailing_ones() as usize;
     if GIVES_BACK.try_with(|_| ()).is_err() {
-        // The thread ends, and nobody would give it back.
+        // The thread ends, and no destructor would give it back.
         TAKEN.fetch_and(!(1 << number), Ordering::Release);
         return None;
     }

@@ -21,13 +21,13 @@ pub fn wait(word: &AtomicU32, seen: u32, timeout: Duration) {
     }
 }
 
-/// Wakes one of those who sleep on `word`, in whichever process.
+/// Wakes one sleeper of `word`, in any process.
 pub fn wake_one(word: &AtomicU32) {
     // As in `wake_all`.
     let _ = futex::wake(word, Flags::empty(), 1);
 }
 
-/// Wakes everybody who sleeps on `word`, in every process.
+/// Wakes all sleepers of `word`, in every process.
 pub fn wake_all(word: &AtomicU32) {
     // Fails only for an address that is not mapped, which a reference cannot be.
     let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);

@@ -1,8 +1,8 @@
 //! The handler for `SIGBUS`.
 //!
-//! It is set when the first file is mapped, if the signal has its default action then, and it
-//! stands before the handler of the program where the program [asks for it](chain). A fault at any
-//! other address is passed on to the handler that was there before.
+//! It is set when the first file is mapped, if the signal has its default action then, and it comes
+//! before the handler of the program where the program [asks for it](chain). A fault at any other
+//! address is passed on to the handler that was there before.
 //!
 //! A Rust program never has the default action: its runtime sets a handler before `main`, which
 //! reports stack overflows and restores the default action for anything else. That one counts as
@@ -131,8 +131,8 @@ fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
     }
 }
 
-/// Whether nobody has chosen what a `SIGBUS` does. A signal that is ignored is no choice about
-/// faults: those end the process all the same.
+/// Whether a `SIGBUS` has no chosen action. A signal that is ignored is no choice about faults:
+/// those end the process all the same.
 fn is_default(action: &libc::sigaction) -> bool {
     matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) || is_of_rust_runtime(action)
 }
@@ -147,7 +147,7 @@ fn is_of_rust_runtime(action: &libc::sigaction) -> bool {
     flags_fit && serves_both && is_in_program(handler) && is_in_program(ours())
 }
 
-/// Whether an address lies in the file of the program, as the kernel has loaded it.
+/// Whether an address is in the file of the program, as the kernel has loaded it.
 ///
 /// That is known without the C library, which holds a lock while it looks through what is loaded: a
 /// child forked meanwhile would wait for that for ever.
@@ -158,11 +158,11 @@ fn is_in_program(address: usize) -> bool {
     if headers == 0 {
         return false;
     }
-    // SAFETY: the program's headers are there as long as it runs, so many, and nobody writes them.
+    // SAFETY: the program's headers are there as long as it runs, so many, and no code writes them.
     let segments =
         unsafe { std::slice::from_raw_parts(headers as *const libc::Elf64_Phdr, count as usize) };
     let of_kind = |kind| segments.iter().find(|segment| segment.p_type == kind);
-    // The headers say where they are themselves, or stand behind the one of the file.
+    // The headers say where they are themselves, or are behind the one of the file.
     let headers_at = match (of_kind(libc::PT_PHDR), of_kind(libc::PT_LOAD)) {
         (Some(own), _) => own.p_vaddr,
         (None, Some(first)) => first.p_vaddr + size_of::<libc::Elf64_Ehdr>() as u64,

@@ -4,7 +4,7 @@
 //! filesystem was shut down, where the device is gone, and where a process has cut the file. A load
 //! does where the file was cut. The handler answers such a fault at an address of a [`Map`]: it
 //! notes that the mapping is lost, puts private memory under the address, and returns. The store
-//! then goes on, into private memory of no file. So a writer checks `Guard::is_lost` after its
+//! then continues, into private memory of no file. So a writer checks `Guard::is_lost` after its
 //! stores, and counts none of them if the answer is yes.
 //!
 //! `docs/decisions/0038-storage-that-fails.md` has how this lives with other handlers.
@@ -63,7 +63,7 @@ impl Guard {
         self.0.lose();
     }
 
-    /// Ends the watch; the mapping is about to go. Nobody asks this guard anything afterwards.
+    /// Ends the watch; the mapping is about to go. This guard is not asked afterwards.
     pub(crate) fn end(&self) {
         self.0.free();
     }

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::OnLoss;
 
-/// Nobody uses the entry.
+/// The entry is unused.
 const FREE: usize = 0;
-/// Somebody is about to use it.
+/// A thread is about to use it.
 const TAKEN: usize = 1;
 /// Entries that are made at a time.
 const ENTRIES: usize = 64;
@@ -64,7 +64,8 @@ impl Chunk {
             // SAFETY: made above, and in the list for good.
             Ok(_) => unsafe { &*made },
             Err(others) => {
-                // SAFETY: made above, and seen by nobody; `others` is in the list for good.
+                // SAFETY: made above, and not yet visible to other threads; `others` is in the list
+                // for good.
                 unsafe {
                     drop(Box::from_raw(made));
                     &*others
@@ -152,7 +153,7 @@ fn take() -> &'static Entry {
     }
 }
 
-/// The entry of the mapping that `address` lies in. Safe in a signal handler.
+/// The entry of the mapping of `address`. Safe in a signal handler.
 pub(super) fn find(address: NonNull<u8>) -> Option<&'static Entry> {
     let address = address.as_ptr() as usize;
     chunks().flat_map(|chunk| &chunk.entries).find(|entry| entry.holds(address))
