@@ -17,11 +17,11 @@ import (
 
 // leadersMax is how many goroutines of a log commit at the same time, each with a thread that waits
 // for the device. The second one begins a group of records while the first one is on its way. One
-// processor is left to those who append: Go takes that of a call of C away only after a while.
+// processor is left to appends: Go takes that of a call of C away only after a while.
 var leadersMax = min(2, max(1, runtime.GOMAXPROCS(0)-1))
 
-// committer makes what many goroutines wait for durable, by few calls of C. One of those who wait
-// leads, where its context cannot end; otherwise a goroutine does that lives until nobody waits.
+// committer commits for many goroutines by few calls of C. One of the waiters leads, where its
+// context cannot end; otherwise a goroutine does that lives until none waits.
 type committer struct {
 	mu      sync.Mutex
 	waiting []*waiter
@@ -97,7 +97,7 @@ func (l *Log) Commit(ctx context.Context, lsn LSN) error {
 	case C.VG_DURABLE:
 		return nil
 	case C.VG_BEYOND:
-		// Refused at once, with the reason. It must not fail for those who wait with it.
+		// Refused at once, with the reason. It must not fail for the other waiters.
 		return failure(C.vg_commit(l.c, C.uint64_t(lsn)))
 	}
 	_, err := l.commits.wait(ctx, l.core, lsn)
@@ -175,7 +175,7 @@ func commitTimedOut(log *core, lsn LSN) error {
 	}
 }
 
-// lead has a goroutine commit until nobody waits. It is a user of the log of its own: the one that
+// lead has a goroutine commit until none waits. It is a user of the log of its own: the one that
 // has started it may give up before.
 func (c *committer) lead(log *core) {
 	log.users.count.Add(1)
@@ -217,9 +217,10 @@ func (c *committer) isAlone(log *core, users int64) bool {
 	return log.users.count.Load() <= users && !c.isShared.Load()
 }
 
-// gather lets those append first who are about to: a commit takes as long for many as for one. Without
-// it the goroutines that one commit has released miss the next one, so that each serves half of them.
-// One that commits alone does not: it would wait behind all goroutines of the program that can run.
+// gather lets goroutines append first that are about to: a commit takes as long for many as for
+// one. Without it the goroutines that one commit has released miss the next one, so that each
+// serves half of them. One that commits alone does not: it would wait behind all goroutines of the
+// program that can run.
 func (c *committer) gather() {
 	for before := 0; ; runtime.Gosched() {
 		c.mu.Lock()
@@ -232,8 +233,8 @@ func (c *committer) gather() {
 	}
 }
 
-// step commits what is waited for, in one call of C. It gives the lead up, and reports that, where
-// nobody waits. The users are those that a commit for one has.
+// step commits for all waiters, in one call of C. It gives the lead up, and reports that, where
+// none waits. The users are those that a commit for one has.
 func (c *committer) step(log *core, users int64) bool {
 	if !c.isAlone(log, users) {
 		c.gather()
@@ -263,7 +264,7 @@ func (c *committer) step(log *core, users int64) bool {
 	return true
 }
 
-// settle tells those who waited what has come of it, and returns the error. The answer's is freed.
+// settle gives the waiters the outcome, and returns the error. The answer's is freed.
 func (c *committer) settle(log *core, syncing []*waiter, target LSN, answer C.vg_answer) error {
 	durable := LSN(answer.other)
 	isAgain := answer.status == C.VELLUM_TIMED_OUT

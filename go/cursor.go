@@ -157,7 +157,7 @@ func (c *Cursor) Disown() error {
 // Reader makes a reader that starts at the cursor. Reading does not move the cursor.
 //
 // Errors: [ErrTrimmed] if records were removed in front of the cursor; then [Cursor.SkipOverrun]
-// goes on behind them. Otherwise as [Log.NewReader].
+// continues behind them. Otherwise as [Log.NewReader].
 func (c *Cursor) Reader(options ...ReaderOption) (*Reader, error) {
 	o := newReaderOptions(options)
 	if o.flags != 0 {
@@ -172,8 +172,8 @@ func (c *Cursor) Reader(options ...ReaderOption) (*Reader, error) {
 	})
 }
 
-// SkipOverrun goes on behind records that were removed in front of the cursor: it moves the cursor
-// to the oldest record, counts the gap and returns it; nil if nothing was removed.
+// SkipOverrun continues behind records that were removed in front of the cursor: it moves the
+// cursor to the oldest record, counts the gap and returns it; nil if nothing was removed.
 //
 // Errors: as [Cursor.Set].
 func (c *Cursor) SkipOverrun() (*Gap, error) {

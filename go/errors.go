@@ -36,7 +36,7 @@ const (
 	ErrTooLarge Code = C.VELLUM_RECORD_TOO_LARGE
 	// ErrTooManyParticipants: 1024 processes are attached, and there is no room for more.
 	ErrTooManyParticipants Code = C.VELLUM_TOO_MANY_PARTICIPANTS
-	// ErrTrimmed: the position has been trimmed away. Go on at [Log.Begin].
+	// ErrTrimmed: the position has been trimmed away. Continue at [Log.Begin].
 	ErrTrimmed Code = C.VELLUM_TRIMMED
 	// ErrOutOfRange: the position is beyond the end, or is not the start of a record.
 	ErrOutOfRange Code = C.VELLUM_OUT_OF_RANGE

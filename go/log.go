@@ -103,13 +103,13 @@ func newLog(c *C.vellum_log, path string, timeout time.Duration, blocks bool) *L
 		commits: committer{bells: newBells()},
 	}
 	log := &Log{core: shared}
-	// For a log that nobody closes.
+	// For a log that is never closed.
 	log.cleanup = runtime.AddCleanup(log, func(c *core) { _ = c.close(true) }, shared)
 	return log
 }
 
 // Reopen opens the log at the path of l once more: joins the one that is there, or makes one with
-// the same layout and policy. To go on after [ErrRemoved]. l stays as it is until it is closed.
+// the same layout and policy. To continue after [ErrRemoved]. l stays as it is until it is closed.
 //
 // Errors and cost as for [Open].
 func (l *Log) Reopen() (*Log, error) {
@@ -179,7 +179,7 @@ func (l *Log) Path() string { return l.path }
 //
 // Errors: [ErrNoSpace] (see [WhenFull]) and [ErrTooLarge] before anything is reserved;
 // [ErrReadOnly]; [ErrPoisoned]; [ErrIO]; [ErrTimedOut]; that of ctx while the call waits. After an
-// error the record is not in the log, and the log goes on.
+// error the record is not in the log, and the log continues.
 //
 // Durable: on return the record survives the death of this process and of every other. It does not
 // yet survive a power cut: [Log.Commit].
@@ -231,7 +231,7 @@ func (l *core) enter(ctx context.Context, gate *gate) error {
 }
 
 // again makes a call again that has waited for another process for too long, or for space where it
-// is to be waited for. It gives VELLUM_PENDING where nobody wants it any more.
+// is to be waited for. It gives VELLUM_PENDING where the caller has given up.
 func (l *core) again(
 	ctx context.Context, answer C.vg_answer, since time.Time, gate *gate, call func() C.vg_answer,
 ) C.vg_answer {
@@ -243,7 +243,7 @@ func (l *core) again(
 	}()
 	for l.isToRepeat(answer, since) {
 		if answer.status == C.VELLUM_NO_SPACE {
-			// One of those who wait looks for space, 50 times a second; the others wait for it.
+			// One of the waiters looks for space, 50 times a second; the others wait for it.
 			if !l.pause(ctx, &hasTurn) {
 				return gaveUp(answer)
 			}
@@ -419,7 +419,7 @@ type TrimReport struct {
 	HeldAt LSN
 }
 
-// Trim drops what lies before a position: whole files are removed, the rest is no longer shown.
+// Trim drops everything before a position: whole files are removed, the rest is no longer shown.
 //
 // Errors: [ErrOutOfRange] for a position beyond [Log.Published], or (framed) where no record starts.
 // A position before [Log.Begin] is fine and changes nothing.
@@ -457,7 +457,7 @@ func (l *Log) Truncate(from LSN) error {
 	return err
 }
 
-// Rotate has a text log go on in a new file at the next append, whatever its policy says.
+// Rotate has a text log continue in a new file at the next append, whatever its policy says.
 //
 // Errors: [ErrUnsupported] in a framed log, [ErrReadOnly].
 func (l *Log) Rotate() error {
@@ -472,7 +472,7 @@ func (l *Log) Prepare(segments uint64) (made uint64, err error) {
 	return uint64(count), err
 }
 
-// ReleasePrepared gives back the files that stand ready beyond what is written, and returns how many
+// ReleasePrepared gives back the files that are ready beyond the written ones, and returns how many
 // those were. Errors: [ErrBusy] as for [Log.Truncate].
 func (l *Log) ReleasePrepared() (released uint64, err error) {
 	count, err := l.slowly(func() C.vg_answer { return C.vg_release_prepared(l.c) })

@@ -299,7 +299,7 @@ func TestFollowingEndsWithItsContextItsStopAndItsLog(t *testing.T) {
 		}
 	}
 	want(t, seen, []string{"one", "two"})
-	// The same reader goes on under another context.
+	// The same reader continues under another context.
 	appendAll(t, log, "three")
 	for record, err := range reader.Follow(background) {
 		must(t, err)

@@ -149,12 +149,12 @@ func FillBy(fill Fill) Option {
 	return func(o *openOptions) { o.c.fill = C.uint32_t(fill) }
 }
 
-// RotateBytes is after how many bytes a text log goes on in a new file; 0 is never.
+// RotateBytes is after how many bytes a text log continues in a new file; 0 is never.
 func RotateBytes(bytes uint64) Option {
 	return func(o *openOptions) { o.c.rotate_bytes = C.uint64_t(bytes) }
 }
 
-// RotateEvery is after what time a text log goes on in a new file, in whole seconds counted from
+// RotateEvery is after what time a text log continues in a new file, in whole seconds counted from
 // 1970-01-01 00:00 UTC and moved by offset; 0 is never.
 func RotateEvery(period, offset time.Duration) Option {
 	return func(o *openOptions) {

@@ -67,7 +67,7 @@ func (p Position) String() string {
 
 // ID is the id of the log, which is random and never changes.
 //
-// Errors: [ErrUnsupported] where an earlier version made the log and nobody has opened it for
+// Errors: [ErrUnsupported] where an earlier version made the log and no process has opened it for
 // writing since.
 func (l *Log) ID() ([16]byte, error) {
 	position, err := l.PositionOf(l.Begin())

@@ -29,9 +29,9 @@ const headBytes = int(unsafe.Sizeof(C.vg_head{}))
 
 // Record is a record of a log, as a reader lends it.
 type Record struct {
-	// LSN is where the record stands.
+	// LSN is the position of the record.
 	LSN LSN
-	// Next is where to go on reading after it.
+	// Next is the position of the next one.
 	Next LSN
 	// Data is the bytes of the record; in a text log a line with its newline, which only the last
 	// may lack. They are lent until the next call with the same reader: see Clone.
@@ -92,7 +92,7 @@ type Reader struct {
 	cleanup runtime.Cleanup
 	buffer  []byte
 	left    []byte // of the buffer: records that were fetched and not returned
-	at      LSN    // where to go on
+	at      LSN    // where to continue
 	seen    uint64 // how often the log had been truncated
 }
 
@@ -306,8 +306,8 @@ func (r *Reader) grow(size int) {
 // and not behind a record that is to come.
 func (r *Reader) Position() LSN { return r.at }
 
-// Seek goes on at to, where a record starts, or at the oldest record for 0. This is how to read many
-// records at random: the reader keeps the files that it read last open.
+// Seek continues at to, where a record starts, or at the oldest record for 0. This is how to read
+// many records at random: the reader keeps the files that it read last open.
 //
 // Errors: as for [Log.NewReader]; the position stays as it was.
 func (r *Reader) Seek(to LSN) error {
@@ -468,7 +468,7 @@ func (r *Reader) wait(ctx context.Context) error {
 
 // Gap is a stretch of a log that cannot be read: a file that is gone, empty or cut short, or damage.
 type Gap struct {
-	// From is where it begins, and To where the log goes on.
+	// From is where it begins, and To where the log continues.
 	From, To LSN
 	// BytesMax is how many bytes are missing, at most.
 	BytesMax uint64

@@ -13,7 +13,7 @@ type HandlerOption func(*handler)
 func JSON() HandlerOption { return func(h *handler) { h.isJSON = true } }
 
 // CommitFrom has records of this level and above survive a power cut when the call returns. That
-// costs a write of the device, which all who wait at the same time share.
+// costs a write of the device, which all waiters at the same time share.
 func CommitFrom(level slog.Leveler) HandlerOption { return func(h *handler) { h.commitFrom = level } }
 
 type handler struct {

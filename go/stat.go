@@ -75,8 +75,8 @@ type Stat struct {
 
 // CommitStat is what commits did.
 type CommitStat struct {
-	// Commits is how many records, or moments, somebody asked to be made durable; Syncs is how many
-	// writes or syncs of the device that took, and SyncedBytes how many bytes of log.
+	// Commits is how many records, or moments, callers wanted durable; Syncs is how many writes or
+	// syncs of the device that took, and SyncedBytes how many bytes of log.
 	Commits, Syncs, SyncedBytes uint64
 	// SyncTime is how long the syncs took together. Entry i of SyncMicroseconds counts those of
 	// less than 2^i microseconds that are not in an earlier one; the last counts all longer ones.

@@ -13,7 +13,7 @@ const closedBit = 1 << 62
 // users counts the calls that use a log, so that it is closed when the last of them has ended.
 type users struct {
 	count   atomic.Int64
-	closing chan struct{} // closed when nobody may come in any more
+	closing chan struct{} // closed when no call may come in any more
 	inUse   *sync.Mutex   // held until all have left
 }
 
@@ -53,15 +53,15 @@ func (u *users) close(wasForgotten bool) {
 	u.inUse.Lock()
 }
 
-// isClosing reports whether nobody may come in any more.
+// isClosing reports whether no call may come in any more.
 func (u *users) isClosing() bool { return u.count.Load()&closedBit != 0 }
 
 // gate lets a limited number of calls into C at the same time. A call that waits there for the
 // device holds a thread; without the gate ten thousand goroutines would make ten thousand threads.
 type gate struct {
-	count  atomic.Int64 // those who are in, and those who wait
+	count  atomic.Int64 // calls that are in, and calls that wait
 	limit  int64
-	tokens chan struct{} // a place for one who waits
+	tokens chan struct{} // a place for a waiter
 }
 
 func newGate() gate {
@@ -82,7 +82,7 @@ func (g *gate) enter(ctx context.Context) error {
 	for {
 		count := g.count.Load()
 		if count <= g.limit {
-			// Each who waits has been given a place: take it and give it back.
+			// Each waiter has been given a place: take it and give it back.
 			<-g.tokens
 			g.leave()
 			return ctx.Err()

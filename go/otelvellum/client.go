@@ -49,7 +49,7 @@ type client struct {
 	// The directory of the log was removed, and a caller got the error.
 	isRemoved bool
 
-	// One of those who give space back at a time. It comes before the others.
+	// Held while giving space back. It comes before the others.
 	tidying sync.Mutex
 	due     chan struct{}
 	closing sync.Once
@@ -127,8 +127,8 @@ func (c *client) Delete(ctx context.Context, key string) error {
 
 // Batch does all of the operations in their order, or none: also where the collector is killed.
 //
-// On a full disk it returns storage.ErrStorageFull, and the storage goes on. Contexts are not asked:
-// after an answer it is known what is stored.
+// On a full disk it returns storage.ErrStorageFull, and the storage continues. Contexts are not
+// asked: after an answer the stored state is known.
 func (c *client) Batch(_ context.Context, operations ...*storage.Operation) error {
 	if err := validate(operations); err != nil {
 		return err
@@ -170,7 +170,7 @@ func full(err error) error {
 }
 
 // do does operations, and returns the position of the last record that was appended for them, or 0
-// where nobody has to wait for it.
+// where no caller has to wait for it.
 func (c *client) do(operations []*storage.Operation) (vellum.LSN, error) {
 	c.reading.RLock()
 	defer c.reading.RUnlock()
@@ -258,8 +258,9 @@ func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.
 }
 
 // isNote reports whether operations are how a queue notes which item it hands out, or is done with:
-// they read or delete a value, and replace another one. After a power cut that takes a note back, the
-// item is handed out again, as after a kill between delivery and note. So nobody waits for one.
+// they read or delete a value, and replace another one. After a power cut that takes a note back,
+// the item is handed out again, as after a kill between delivery and note. So no caller waits for
+// one.
 func (c *client) isNote(operations []*storage.Operation) bool {
 	var types [storage.Delete + 1]int
 	for _, operation := range operations {

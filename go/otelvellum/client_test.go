@@ -397,8 +397,8 @@ func TestDamagedRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// A commit makes a record of its own in the log. As long as it does, nobody can read what lies behind
-// it.
+// A commit makes a record of its own in the log. As long as it does, no reader gets the records
+// behind it.
 func TestAValueIsReadWhileAnotherIsCommitted(t *testing.T) {
 	c := newClient(t)
 	var users sync.WaitGroup

@@ -20,7 +20,7 @@ type Config struct {
 	// death of the collector.
 	FSync bool `mapstructure:"fsync"`
 	// ReserveMiB is space that is kept free for changes that add no key, such as those by which a
-	// queue is drained: they go on when the disk is full. 0 keeps none.
+	// queue is drained: they continue when the disk is full. 0 keeps none.
 	ReserveMiB int64 `mapstructure:"reserve_mib"`
 	// Compaction says when values are moved.
 	Compaction CompactionConfig `mapstructure:"compaction"`

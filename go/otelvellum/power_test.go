@@ -72,7 +72,7 @@ func checkSome(arguments []string) error {
 	} else if batches > 0 {
 		fmt.Printf("1-%d\n", batches)
 	}
-	// The storage goes on.
+	// The storage continues.
 	if err := c.Set(context.Background(), "check", nil); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (r *reserve) allocate(file *os.File) error {
 	return file.Sync()
 }
 
-// use gives the space to those who must go on, and reports whether there was any.
+// use gives the space to changes that must continue, and reports whether there was any.
 func (r *reserve) use() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

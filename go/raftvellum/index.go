@@ -152,8 +152,8 @@ func (b *block) tail(without int) *block {
 	return &tail
 }
 
-// setPositions has the positions of a block in memory that were read from its record, and lets go
-// of those of the block that was read first, where there are too many.
+// setPositions has the positions of a block in memory that were read from its record, and drops
+// those of the block that was read first, where there are too many.
 func (x *index) setPositions(b *block, positions []vellum.LSN) error {
 	if len(positions) < b.skip+b.count {
 		return errNotARecord
@@ -164,7 +164,7 @@ func (x *index) setPositions(b *block, positions []vellum.LSN) error {
 	return nil
 }
 
-// forget lets go of the positions of blocks that are in the log.
+// forget drops the positions of blocks that are in the log.
 func (x *index) forget() {
 	for len(x.loaded) > residentBlocksMax {
 		if oldest := x.loaded[0]; oldest.storedCount == oldest.count {

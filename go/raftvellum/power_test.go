@@ -93,7 +93,7 @@ func checkSome(arguments []string) error {
 	} else if changes > 0 {
 		fmt.Printf("1-%d\n", changes)
 	}
-	// The store goes on.
+	// The store continues.
 	last, err := store.LastIndex()
 	if err != nil {
 		return err

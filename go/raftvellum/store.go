@@ -230,7 +230,7 @@ func (s *Store) StoreLog(entry *raft.Log) error {
 // StoreLogs stores entries, all or none, with one commit. Their indexes grow, and are behind that
 // of the newest entry.
 //
-// On a full disk it returns vellum.ErrNoSpace, and the store goes on.
+// On a full disk it returns vellum.ErrNoSpace, and the store continues.
 func (s *Store) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
@@ -254,7 +254,7 @@ func (s *Store) storeLogs(entries []*raft.Log) error {
 	return err
 }
 
-// append adds entries to the log and to the index, where nobody sees them yet.
+// append adds entries to the log and to the index, where no reader sees them yet.
 func (s *Store) append(entries []*raft.Log) (vellum.LSN, error) {
 	s.appending.Lock()
 	defer s.appending.Unlock()

@@ -15,7 +15,7 @@ type flight struct {
 	// order has the positions of entries, growing, and of some that are not there any more.
 	order []vellum.LSN
 	ready readyHeap
-	// lines has for each key who may be given out, and those that wait behind.
+	// lines has for each key the message that may be given out, and those that wait behind.
 	lines map[string]*line
 	// acked is the messages behind front that were acknowledged in an earlier life of the queue.
 	acked  positionSet
@@ -26,7 +26,7 @@ type flight struct {
 type entry struct {
 	lsn      vellum.LSN
 	key      string
-	lease    uint64 // 0 where nobody has it
+	lease    uint64 // 0 where it has no holder
 	attempts int
 	timer    *time.Timer
 	isHeld   bool // it waits behind another one of its key

@@ -48,8 +48,8 @@ func (q *Queue) keepUp() error {
 	return q.saveState()
 }
 
-// makeSpace removes files that nobody needs any more, on a disk that is full. False where none has gone
-// since the state was saved last.
+// makeSpace removes unneeded files, on a disk that is full. False where none has gone since the
+// state was saved last.
 func (q *Queue) makeSpace() bool {
 	q.mu.Lock()
 	saved, floor := q.saved.floor, q.flight.floor()
@@ -93,7 +93,8 @@ func (q *Queue) saveState() error {
 }
 
 func (q *Queue) appendState() (floor vellum.LSN, err error) {
-	// Nobody appends an acknowledgement meanwhile: it would be neither in the state nor behind it.
+	// No goroutine appends an acknowledgement meanwhile: it would be neither in the state nor behind
+	// it.
 	q.saving.Lock()
 	q.mu.Lock()
 	now := state{

@@ -30,8 +30,8 @@ type Message struct {
 // Errors: [ErrLeaseLost]; [vellum.ErrNoSpace], and then the message is still the caller's; that of ctx
 // while Ack waits for the device: the message is acknowledged, and may come again after a power cut.
 //
-// Cost: an append of a few bytes, and about one write of the device, which all share who wait at the
-// same time.
+// Cost: an append of a few bytes, and about one write of the device, which all waiters at the same
+// time share.
 func (m *Message) Ack(ctx context.Context) error { return m.queue.AckAll(ctx, m) }
 
 // AckAll acknowledges several messages at once. [ErrLeaseLost] where one of them is not held any more;

@@ -165,7 +165,7 @@ func checkSome(arguments []string) error {
 			fmt.Println(2*number + 1)
 		}
 	}
-	// The queue goes on.
+	// The queue continues.
 	if err := q.Put(background, fmt.Append(nil, numberOfCheck)); err != nil {
 		return err
 	}

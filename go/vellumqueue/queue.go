@@ -36,8 +36,8 @@ const recordBytes = 40
 // fullPause is how often a full disk is tried again.
 const fullPause = 50 * time.Millisecond
 
-// unseenPause is how often Get looks for a message that lies behind a record which cannot be finished,
-// as on a dead device.
+// unseenPause is how often Get looks for a message that is behind a record which cannot be
+// finished, as on a dead device.
 const unseenPause = 10 * time.Millisecond
 
 // Queue is an open queue. Any number of goroutines may use it at once. One process has it open at a
@@ -55,7 +55,7 @@ type Queue struct {
 	saves  sync.Mutex // one goroutine saves at a time
 	save   chan struct{}
 
-	front  sync.Mutex // the reader of messages that nobody has got yet
+	front  sync.Mutex // the reader of messages that were not given out yet
 	reader *vellum.Reader
 
 	mu      sync.Mutex
@@ -174,8 +174,8 @@ func (q *Queue) bytes() uint64 { return uint64(q.end - min(q.flight.floor(), q.e
 // of more than [MaxBytes], or of more than 4 GiB - 1; that of ctx, which ends each wait: the message
 // may be in the queue then, if Put waited for the device. Otherwise as [vellum.Log.AppendDurable].
 //
-// Cost: a copy and an append, and about one write of the device, which all share who wait at the same
-// time.
+// Cost: a copy and an append, and about one write of the device, which all waiters at the same time
+// share.
 func (q *Queue) Put(ctx context.Context, data []byte) error {
 	return q.PutKeyed(ctx, "", data)
 }
@@ -373,7 +373,7 @@ func (q *Queue) TryGet() (*Message, error) {
 		message, err = q.next()
 	}
 	if err == nil {
-		// There may be more, for another one who waits.
+		// There may be more, for another waiter.
 		ring(q.wake)
 	}
 	return message, err
@@ -476,7 +476,7 @@ func (q *Queue) expire(lsn vellum.LSN, lease uint64) {
 	}
 }
 
-// next gives out the first message that nobody has got yet and whose turn it is.
+// next gives out the first message that was not given out yet and whose turn it is.
 func (q *Queue) next() (*Message, error) {
 	q.front.Lock()
 	defer q.front.Unlock()
@@ -564,7 +564,7 @@ func (q *Queue) read() (*Message, error) {
 	return message, nil
 }
 
-// passAcks goes on at the front as long as there is no message.
+// passAcks continues at the front as long as there is no message.
 func (q *Queue) passAcks() error {
 	q.front.Lock()
 	defer q.front.Unlock()
@@ -634,7 +634,7 @@ func (q *Queue) forget(lsn vellum.LSN) {
 	q.stats.Len--
 }
 
-// ring leaves a value for one who waits.
+// ring leaves a value for one waiter.
 func ring(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:

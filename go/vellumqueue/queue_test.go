@@ -168,8 +168,8 @@ func TestALeaseMayEndBeforeTheMessageIsRead(t *testing.T) {
 	want(t, string(get(t, q).Data), "two")
 }
 
-// A commit makes a record of its own in the log. As long as it does, no reader sees what lies behind
-// it, and nobody tells the queue when it is done.
+// A commit makes a record of its own in the log. As long as it does, no reader sees the records
+// behind it, and no event tells the queue when it is done.
 func TestAMessageThatIsSeenLateIsGivenOut(t *testing.T) {
 	q := open(t, filepath.Join(t.TempDir(), "queue"))
 	q.stats.Len++
@@ -346,7 +346,7 @@ func TestAFullDiskIsEmptiedByConsumers(t *testing.T) {
 			if count < 80 {
 				t.Fatal(count)
 			}
-			// It goes on in another life too.
+			// It continues in another life too.
 			crash(t, q)
 			q = open(t, path, MaxBytes(32<<20, Fail))
 			want(t, len(drain(t, q)), count-1)
@@ -461,7 +461,7 @@ type modelMessage struct {
 	held      *Message
 }
 
-// next is the message that comes next: the oldest that nobody has and that is the first of its key.
+// next is the message that comes next: the oldest without a holder that is the first of its key.
 func (m *model) next() *modelMessage {
 	seen := map[string]bool{}
 	for _, message := range m.messages {

@@ -73,7 +73,7 @@ func (n *numbers) positions() []vellum.LSN {
 
 // state is the knowledge at a place of the log from which the queue continues.
 type state struct {
-	// front is where the next message is that nobody has got yet.
+	// front is where the next message is that was not given out yet.
 	front vellum.LSN
 	// outstanding are the messages before front that were not acknowledged.
 	outstanding []vellum.LSN

@@ -29,7 +29,7 @@ const (
 type Lookup struct {
 	log *vellum.Log
 	mu  sync.Mutex
-	// Those that nobody uses, the one that was used last at the end.
+	// The unused ones, the one that was used last at the end.
 	idle []*vellum.Reader
 	made int
 	// Positions that no reader was near, the newest at the end.
@@ -157,7 +157,7 @@ func read(reader *vellum.Reader, at vellum.LSN) ([]byte, error) {
 	return record.Clone().Data, nil
 }
 
-// pass goes on to a position, and returns its record, or nil where no record begins there.
+// pass continues to a position, and returns its record, or nil where no record begins there.
 func pass(reader *vellum.Reader, at vellum.LSN) ([]byte, error) {
 	for {
 		record, err := reader.Next()

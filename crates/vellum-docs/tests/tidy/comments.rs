@@ -1,5 +1,5 @@
-//! How comments read: no clause stands for a thing ("of what it holds", "who waits holds none").
-//! A noun names the thing.
+//! How comments read: no clause is used as a noun (as in "reads what it holds"). A noun names the
+//! thing.
 
 use crate::figures::{self, Figure};
 use crate::files::{Source, named};
