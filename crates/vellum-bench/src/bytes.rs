@@ -15,7 +15,7 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
-/// The number that a word stands for: `4`, `1.5`, `64 KiB`, `512B`.
+/// The number of a word: `4`, `1.5`, `64 KiB`, `512B`.
 pub(crate) fn quantity(word: &str) -> Option<f64> {
     let word = word.trim();
     let with_unit = |(unit, power): (&str, u32)| Some((word.strip_suffix(unit)?, power));

@@ -24,7 +24,7 @@ pub(crate) struct Latency {
     pub(crate) p999: f64,
 }
 
-/// Tukey's fences stand so many times the distance between the quartiles away from them.
+/// Tukey's fences are so many times the distance between the quartiles away from them.
 const FENCE: f64 = 1.5;
 
 impl Latency {

@@ -31,7 +31,7 @@ named! {
         Throttle = "throttle",
         /// Others use the same device.
         Neighbour = "neighbour",
-        /// At times all writes stand still.
+        /// At times all writes stall.
         Stalls = "stalls",
         /// No two writes take the same time.
         Jitter = "jitter",

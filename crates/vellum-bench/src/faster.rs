@@ -1,10 +1,10 @@
 //! When one way counts as faster than another: the one rule of reports and of advice.
 //!
-//! Two ways of a run took turns, so they are compared round by round: whatever made a round slow
-//! for both plays no part. Each has one score for each round, of which more is better. **A beats
-//! B** if A was better in so many rounds that a coin would hardly do it ([`LEVEL`]), the ratio's
-//! median is beyond [`MARGIN`], and A's median score is higher too. Every "beats" goes up in the
-//! median score, so it can't go in a circle: there is always somebody whom nobody beats.
+//! Two ways of a run took turns, so they are compared round by round: a cause that made a round
+//! slow for both plays no part. Each has one score for each round, of which more is better. **A
+//! beats B** if A was better in so many rounds that a coin would hardly do it ([`LEVEL`]), the
+//! ratio's median is beyond [`MARGIN`], and A's median score is higher too. Every "beats" goes up
+//! in the median score, so it can't go in a circle: there is always a way that no other beats.
 //!
 //! One in twenty such comparisons between equals would come out by chance if it were for the level
 //! alone, and there are several of them; the margin makes a false alarm rare, and harmless, because

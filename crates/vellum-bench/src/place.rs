@@ -115,7 +115,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Goes to one place after the other. One that can't be made, or where the suite can't go on,
+    /// Takes one place after the other. One that can't be made, or where the suite can't continue,
     /// is left out with a warning, unless there is no other.
     pub(crate) fn visit(
         &self,

@@ -139,7 +139,7 @@ impl Records {
     }
 }
 
-/// Whose record this claims to be; `None` if it names nobody.
+/// The process that this record names; `None` if it names none.
 pub(crate) fn process_of(record: &[u8]) -> Option<u32> {
     if record.len() >= STAMPED_BYTES_MIN {
         return read_digits(&record[..PROCESS_DIGITS]).map(|process| process as u32);

@@ -4,9 +4,9 @@
 //!
 //! A room for unsafe code. It hands out `&[T]` over mapped memory. That is sound because the memory
 //! is mapped for as long as the value lives, is aligned to a page, is all zero at first (a valid
-//! `T`: [`FromZeros`]), and because `T` is [`Sync`]: whatever another process writes to it, it
-//! writes through the atomics inside, as another thread would. Children get the mapping by fork
-//! and nobody else can.
+//! `T`: [`FromZeros`]), and because `T` is [`Sync`]: another process writes to it only through the
+//! atomics inside, as another thread would. Children get the mapping by fork and no other process
+//! can.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;

@@ -3,8 +3,8 @@
 //!
 //! # Safety
 //!
-//! A room for unsafe code. Each `ioctl` hands the kernel one structure of the layout that its
-//! number stands for, which the kernel reads and writes within its length and keeps no pointer to.
+//! A room for unsafe code. Each `ioctl` hands the kernel one structure of the layout of its number,
+//! which the kernel reads and writes within its length and keeps no pointer to.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -106,7 +106,7 @@ pub(crate) fn posix_fallocate(file: &File, len: u64) -> io::Result<()> {
     // SAFETY: the call takes numbers only, and the descriptor is open.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
         0 => Ok(()),
-        // The result is the error itself: neither -1 nor `errno` tells of it.
+        // The result is the error itself: neither -1 nor `errno` has it.
         number => Err(io::Error::from_raw_os_error(number)),
     }
 }
@@ -136,8 +136,8 @@ pub(crate) fn hand_over_listener(listener: &impl AsRawFd) -> io::Result<()> {
     checked(unsafe { libc::dup2(listener.as_raw_fd(), FIRST) }).map(drop)
 }
 
-/// From now on this process, and those that it forks, are told of a file that may not grow (the
-/// limit of `ulimit -f`) by an error of the call, instead of being killed.
+/// From now on this process, and those that it forks, learn of a file that may not grow (the limit
+/// of `ulimit -f`) by an error of the call, instead of being killed.
 pub(crate) fn ignore_file_size_signal() {
     // SAFETY: to ignore a signal runs no code of ours; this one comes from our own writes only.
     let _ = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

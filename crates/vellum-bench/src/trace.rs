@@ -4,8 +4,8 @@
 //! us ── fork ── tracer ── fork ── tracee     each stop of the tracee: the tracer looks, counts
 //! ```
 //!
-//! The tracee says where the counted stretch begins and ends by a word in shared memory that the
-//! tracer reads while the tracee stands still, so no marker syscall is needed. The tracer is a
+//! The tracee marks where the counted stretch begins and ends by a word in shared memory that the
+//! tracer reads while the tracee is stopped, so no marker syscall is needed. The tracer is a
 //! process of its own: its time is limited like that of any race, and when it is killed the kernel
 //! kills the tracee.
 //!
@@ -37,7 +37,7 @@ const SYSCALLS_ENOUGH: u64 = 4_000;
 pub(crate) struct Stretch {
     /// 0 before the counted stretch, 1 in it, 2 after it. Only the tracee writes.
     stage: AtomicU32,
-    /// 1 when the tracee need not go on. Only the tracer writes.
+    /// 1 when the tracee need not continue. Only the tracer writes.
     enough: AtomicU32,
     /// How many records the tracee appended in the stretch. Only the tracee writes.
     records: AtomicU64,
@@ -103,9 +103,9 @@ fn trace(stretch: &Stretch, work: &dyn Fn(&Stretch) -> Result<()>) -> Result<()>
     }))
 }
 
-/// The tracee asks to be traced and stands still until it is.
+/// The tracee asks to be traced and stops until it is.
 fn stop_for_tracer() -> Result<()> {
-    // SAFETY: this request takes no arguments and changes nothing but who traces us.
+    // SAFETY: this request takes no arguments and changes nothing but the tracer of this process.
     if unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, ptr::null_mut::<u8>(), 0) } != 0 {
         return Err(std::io::Error::last_os_error()).context(|| "ask to be traced");
     }

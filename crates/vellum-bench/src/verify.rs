@@ -133,7 +133,7 @@ impl Ledger {
             self.found.reordered += 1;
             self.found.note(|| format!("{name} comes after record {}", next - 1));
         } else {
-            // A gap. Whether what should stand here is lost or only late shows at the end.
+            // A gap. The end shows whether the missing record is lost or only late.
             self.found.note(|| format!("{name} stands where record {next} should"));
         }
         account.see_late(sequence);

@@ -23,7 +23,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// A row with nobody to be compared with.
+/// A row without a partner.
 pub(super) struct Single<'a> {
     pub(super) suite: &'a str,
     pub(super) row: &'a Case,

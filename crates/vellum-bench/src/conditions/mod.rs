@@ -239,7 +239,7 @@ pub(crate) fn filesystem_of(directory: &Path) -> Option<Filesystem> {
     mount::of(&directory.canonicalize().ok()?).map(|mount| mount.filesystem)
 }
 
-/// How many bytes of the filesystem of `directory` anybody may use.
+/// The bytes of the filesystem of `directory` that any user may use.
 pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(directory)
         .context(|| format!("ask for the free space of {}", directory.display()))?;

@@ -77,7 +77,7 @@ pub(crate) fn fork_child(work: impl FnOnce() -> i32) -> std::io::Result<Child> {
         -1 => Err(std::io::Error::last_os_error()),
         0 => {
             let code = catch_unwind(AssertUnwindSafe(|| {
-                // Should the parent be killed, nobody is left to stop its children.
+                // Should the parent be killed, no process is left to stop its children.
                 let _ = set_parent_process_death_signal(Some(Signal::KILL));
                 // It may have been killed before that was heard.
                 if getppid() == Some(parent) { work() } else { ORPHANED }

@@ -5,12 +5,13 @@
 //! child       open, get all ready, │ gate │ work, clock, slot, exit
 //! ```
 //!
-//! Children stand ready by a byte in a pipe and wait at the gate on a futex; the parent sleeps in
-//! `poll` on that pipe and on a pidfd for each child. So nobody spins on a core that another one
-//! needs, and a child that dies at any point is noticed at once instead of being waited for.
+//! Children report that they are ready by a byte in a pipe and wait at the gate on a futex; the
+//! parent sleeps in `poll` on that pipe and on a pidfd for each child. So no process spins on a
+//! core that another one needs, and a child that dies at any point is noticed at once instead of
+//! being waited for.
 //!
-//! The clock starts when all stand ready, right before the gate opens, and stops when the last
-//! child has finished: each takes the time itself, so that neither exit nor reaping is measured.
+//! The clock starts when all are ready, right before the gate opens, and stops when the last child
+//! has finished: each takes the time itself, so that neither exit nor reaping is measured.
 //!
 //! **If a child dies** (or hangs beyond the limit) the race fails with its name and cause, and the
 //! other children are killed. **If the run is to end early**, all are killed. **If the parent

@@ -7,7 +7,7 @@
 //! # Safety
 //!
 //! A room for unsafe code: submitting. The kernel reads the buffers until their events have come.
-//! They belong to the queue, nobody gets at one that is on its way ([`Slots`] sees to that), and
+//! They belong to the queue, no code gets at one that is on its way ([`Slots`] sees to that), and
 //! they are freed after the context, whose end waits for everything in flight.
 #![allow(unsafe_code)]
 
@@ -51,8 +51,8 @@ impl AioQueue {
         while !self.handed_in.is_empty() {
             let mut requests: Vec<*mut Request> =
                 self.handed_in.iter_mut().map(std::ptr::from_mut).collect();
-            // SAFETY: the requests are ours, and borrowed by nobody else; their bytes are those of
-            // slots that were taken, which stay as they are (see above).
+            // SAFETY: the requests are ours, and borrowed by no other code; their bytes are those
+            // of slots that were taken, which stay as they are (see above).
             let taken = unsafe { self.queue.submit(&mut requests) };
             let taken = taken.map_err(|e| Error::os_or_unsupported("io_submit", e))?;
             self.handed_in.drain(..taken);

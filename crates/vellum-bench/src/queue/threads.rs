@@ -21,7 +21,7 @@ const THREADS_MAX: usize = 64;
 pub(crate) struct ThreadQueue {
     /// `None` while a slot's write is on its way: then a thread has the buffer.
     slots: Vec<Option<AlignedBuffer>>,
-    /// `None` only at the end: the threads end when nobody can hand in more.
+    /// `None` only at the end: the threads end when no more can be handed in.
     jobs: Option<Sender<Job>>,
     results: Receiver<Done>,
     threads: Vec<thread::JoinHandle<()>>,

@@ -7,7 +7,7 @@
 //! # Safety
 //!
 //! A room for unsafe code: pushing requests and registering buffers. The kernel reads the buffers
-//! until their completions have come. They belong to the queue, nobody gets at one that is on its
+//! until their completions have come. They belong to the queue, no code gets at one that is on its
 //! way ([`Slots`] sees to that), and when the queue is dropped it waits for everything on its way;
 //! should that fail, the buffers are never freed.
 #![allow(unsafe_code)]

@@ -10,8 +10,8 @@ use crate::stats::Spread;
 /// The results of one way, in one setting, in one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// The heading of the table that it stands in. The rows of a table have keys and metrics of the
-    /// same names, and are there to be compared with each other.
+    /// The heading of its table. The rows of a table have keys and metrics of the same names, and
+    /// are there to be compared with each other.
     pub table: String,
     /// What tells it from the other rows of its table, in the order of the columns: where it was
     /// measured, in what way, with how many threads. Two runs are matched by these.
@@ -71,7 +71,7 @@ impl Serialize for Key {
 }
 
 /// A figure of which there is one for each round, or one for all. In JSON, `min`, `median` and
-/// `max` stand beside the samples: people read it too.
+/// `max` are beside the samples: people read it too.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Metric {
     /// The name of the metric: `write`, `write and sync`, `p99`.

@@ -47,7 +47,7 @@ fn every_table_has_its_rows_and_the_reasons_stand_below() {
     assert!(text.contains("3 rounds and a warm-up"), "{text}");
 }
 
-/// A saved report may be of anybody.
+/// A saved report may be of any user.
 #[test]
 fn no_text_of_a_saved_report_is_obeyed_by_a_terminal_or_is_a_heading() {
     let mut reports = Report::from_json(

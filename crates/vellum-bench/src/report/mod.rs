@@ -111,7 +111,7 @@ impl Report {
         json::text(self)
     }
 
-    /// Several reports as a list; one stands for itself.
+    /// Several reports as a list; one as itself.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Report {
     }
 }
 
-/// The texts of a file that somebody may have made to be shown to others: no terminal obeys them.
+/// The texts of a file that another user may have made: no terminal obeys them.
 fn for_people(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(escaped_lines(text).to_string()),

@@ -14,7 +14,7 @@ pub(crate) const WIDTH: usize = 100;
 /// A heading is broken where it gets longer than this.
 const HEADING_WIDTH: usize = 16;
 
-/// Where a column's cells stand.
+/// The side of a column's cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Align {
     Left,

@@ -62,7 +62,7 @@ impl Group<'_> {
         Sheet { title: self.title(), headings, rows, keys: keys.len(), ends }
     }
 
-    /// Numbers stand at the right.
+    /// Numbers are at the right.
     fn key_align(&self, name: &str) -> Align {
         let is_number = |value: &str| value.starts_with(|first: char| first.is_ascii_digit());
         let all = self.rows.iter().all(|row| row.value(name).is_some_and(is_number));

@@ -19,7 +19,7 @@ use crate::error::{Context, Error, Result};
 
 /// As in the published tables.
 const CHUNK_KIB: &str = "--chunk=512";
-/// Numbers that nobody has configured: md itself gives them out from the top.
+/// Numbers without a configuration: md itself gives them out from the top.
 const NUMBERS: std::ops::RangeInclusive<u32> = 64..=127;
 /// How the files are called that name an array.
 const NOTE_EXTENSION: &str = "array";
@@ -77,7 +77,7 @@ fn stopping(device: &Path) -> ([&'static str; 2], [PathBuf; 1]) {
 fn check() -> Result<()> {
     let has_md = || Path::new("/proc/mdstat").exists();
     if !has_md() {
-        // Where it is a module, nobody may have needed it yet.
+        // Where it is a module, it may not be loaded yet.
         let _ = run("modprobe", &["raid0"], &[]);
     }
     if !has_md() {

@@ -9,9 +9,9 @@
 //!           of the room
 //! ```
 //!
-//! **If the process dies here**, or is killed: its mounts go with it and with the processes that it
-//! forked, for nobody else has them; so a device has no user left, and an image no name. An array
-//! does not go by itself: [`give_back`] is for a process that outlives this one.
+//! **If the process dies here**, or is killed: its mounts end with it and with the processes that
+//! it forked, for no other process has them; so a device has no user left, and an image no name. An
+//! array does not end by itself: [`give_back`] is for a process that outlives this one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -58,7 +58,7 @@ struct Maker {
     /// The package of the program.
     package: &'static str,
     mount_options: &'static str,
-    /// How many loop devices it lies on.
+    /// The number of its loop devices.
     devices: u64,
     /// Are they one RAID 0?
     is_array: bool,
@@ -151,7 +151,7 @@ pub fn give_back(dir: &Path) -> bool {
     array::stop_all(dir)
 }
 
-/// Where a program is: administrators' directories are not in everybody's path.
+/// Where a program is: administrators' directories are not in each user's path.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/sbin", "/sbin"].map(PathBuf::from);

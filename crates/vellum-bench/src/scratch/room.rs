@@ -138,7 +138,7 @@ impl Scratch {
             run(maker.program, &options, &self.images)?;
         }
         let attach = |image| attached(image).context(|| "make a loop device of the image");
-        // Held open until they are mounted: the kernel takes back what nobody uses.
+        // Held open until they are mounted: the kernel takes back unused ones.
         let devices = images.iter().map(attach).collect::<Result<Vec<(File, PathBuf)>>>()?;
         self.devices = devices.iter().map(|(_, path)| path.clone()).collect();
         let mut paths = self.devices.clone();
@@ -218,7 +218,7 @@ fn is_attached(image: &Path, device: &Path) -> bool {
 fn mount_on(devices: &[PathBuf], dir: &Path, maker: &Maker) -> Result<()> {
     let mut options = vec![maker.mount_options.to_string()];
     if devices.len() > 1 {
-        // They are named here, so nobody needs to search the system for them.
+        // They are named here, so no user needs to search the system for them.
         options.extend(devices.iter().map(|device| format!("device={}", device.display())));
     }
     let options = CString::new(options.join(",")).unwrap_or_default();

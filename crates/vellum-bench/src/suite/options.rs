@@ -1,6 +1,6 @@
 //! Suites as a command line has them: the options of a suite are its `Config`.
 //!
-//! A default stands in one place, the attribute of its field; so does what `--quick` changes it to.
+//! A default is in one place, the attribute of its field; so is the value of `--quick`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ pub(super) fn from_words<S: Suite + Args>(words: &[&str], directory: impl Into<P
     suite
 }
 
-/// What these words say. They stand in this crate, so they are right.
+/// The values of these words. They are in this crate, so they are right.
 fn matches(command: Command, words: &[&str]) -> ArgMatches {
     command.no_binary_name(true).try_get_matches_from(words).expect("the words of a suite")
 }

@@ -28,8 +28,8 @@ pub(crate) struct FileMap {
 unsafe impl Send for FileMap {}
 
 impl FileMap {
-    /// Maps the first `len` bytes of the file, which nobody must shorten meanwhile: a store beyond
-    /// its end kills the process.
+    /// Maps the first `len` bytes of the file, which no process must shorten meanwhile: a store
+    /// beyond its end kills the process.
     pub(crate) fn new(file: &File, len: usize) -> io::Result<FileMap> {
         FileMap::map(file, 0, len, libc::MAP_SHARED)
     }
@@ -63,8 +63,8 @@ impl FileMap {
     pub(crate) fn store_and_sync(&mut self, offset: usize, bytes: &[u8]) -> io::Result<()> {
         self.whole().store(offset, bytes);
         let page = offset & !(rustix::param::page_size() - 1);
-        // SAFETY: the range lies within the mapping (asserted by `store`), and a page begins
-        // within it where the page of its offset does.
+        // SAFETY: the range is within the mapping (asserted by `store`), and a page begins within
+        // it where the page of its offset does.
         let result = unsafe {
             let len = offset + bytes.len() - page;
             libc::msync(self.start.as_ptr().add(page).cast(), len, libc::MS_SYNC)
@@ -106,7 +106,7 @@ impl<'a> MapPart<'a> {
     fn take(&mut self, len: usize) -> MapPart<'a> {
         assert!(len <= self.len);
         let first = MapPart { start: self.start, len, map: PhantomData };
-        // SAFETY: it lies within the mapping, or right behind its end.
+        // SAFETY: it is within the mapping, or right behind its end.
         self.start = unsafe { self.start.add(len) };
         self.len -= len;
         first
@@ -115,7 +115,7 @@ impl<'a> MapPart<'a> {
     /// Stores `bytes` at `offset` of the part.
     pub(crate) fn store(&mut self, offset: usize, bytes: &[u8]) {
         assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len));
-        // SAFETY: the range lies within the part (asserted), of which no reference exists.
+        // SAFETY: the range is within the part (asserted), of which no reference exists.
         unsafe {
             let place = self.start.as_ptr().add(offset);
             ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
@@ -127,7 +127,7 @@ impl<'a> MapPart<'a> {
     /// system only says that it has done so.
     pub(crate) fn populate(&mut self, offset: usize, len: usize) -> io::Result<()> {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.len));
-        // SAFETY: the range lies within the part (asserted); its content stays as it is.
+        // SAFETY: the range is within the part (asserted); its content stays as it is.
         unsafe {
             let place = self.start.as_ptr().add(offset);
             advice::give(place.cast(), len, Advice::LinuxPopulateWrite)?;

@@ -120,7 +120,7 @@ impl Queue {
     ///
     /// # Safety
     ///
-    /// Each pointer leads to a request that nobody else uses during the call. The bytes of each
+    /// Each pointer leads to a request that no other code uses during the call. The bytes of each
     /// request stay where they are until its event has come or the queue has been dropped.
     pub(crate) unsafe fn submit(&self, requests: &mut [*mut Request]) -> io::Result<usize> {
         let count = requests.len() as libc::c_long;

@@ -78,7 +78,7 @@ impl Appender for DirectAppender {
     fn append(&mut self, record: &[u8]) -> Result<()> {
         let slot = self.buffer.as_mut_slice();
         slot[..record.len()].copy_from_slice(record);
-        // Only who gets which blocks is decided here; the data goes through the file.
+        // Only the blocks are assigned here; the data goes through the file.
         let offset = self.cursor[0].fetch_add(slot.len() as u64, Ordering::Relaxed);
         let written = self.file.write_at(slot, offset).context(|| "pwrite with O_DIRECT")?;
         whole("pwrite with O_DIRECT", written, slot.len())

@@ -80,7 +80,7 @@ pub(crate) trait Appender {
         self.append(record).map(|()| None)
     }
 
-    /// Drops what lies before a record that was marked; only for ways that can.
+    /// Drops everything before a record that was marked; only for ways that can.
     fn trim(&mut self, _before: u64) -> Result<()> {
         Ok(())
     }

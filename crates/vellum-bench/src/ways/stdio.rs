@@ -52,8 +52,8 @@ impl Stream {
         let mut buffer = vec![0_u8; BUFFER_BYTES.max(bytes + 1)].into_boxed_slice();
         let (start, len) = (buffer.as_mut_ptr(), buffer.len());
         let stream = Stream { stream, _buffer: buffer };
-        // SAFETY: the stream is open and nothing was done with it yet; the buffer is `len` bytes
-        // on the heap that nobody else uses until the stream is closed.
+        // SAFETY: the stream is open and nothing was done with it yet; the buffer is `len` bytes on
+        // the heap that no other code uses until the stream is closed.
         let result =
             unsafe { libc::setvbuf(stream.stream.as_ptr(), start.cast(), libc::_IOFBF, len) };
         if result == 0 { Ok(stream) } else { Err(io::Error::last_os_error()) }

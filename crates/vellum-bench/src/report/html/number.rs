@@ -34,7 +34,7 @@ fn grouped(digits: &str) -> String {
     text
 }
 
-/// A number as it stands at an axis: as short as can be.
+/// A number as it is at an axis: as short as can be.
 pub(super) fn short(value: f64) -> String {
     let size = value.abs();
     let (scaled, suffix) = match size {

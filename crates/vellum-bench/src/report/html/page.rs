@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("script.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:";
 
-/// The facts that stand under the title.
+/// The facts under the title.
 const HEADLINES: [&str; 2] = ["Date", "Machine"];
 
 /// Everything, from the first byte to the last.
@@ -116,7 +116,7 @@ fn conditions(documents: &[Report]) -> Markup {
     }
 }
 
-/// Somebody's recommendation if there is one, then what the rules find.
+/// A recommendation if there is one, then the findings of the rules.
 fn conclusions(documents: &[Report], recommendation: Option<&str>) -> Markup {
     html! {
         @if let Some(recommendation) = recommendation {
@@ -280,7 +280,7 @@ fn file_name(document: &Report) -> String {
     format!("{}-{date}.json", document.suite.chars().map(safe).collect::<String>())
 }
 
-/// JSON that can't end the element that it stands in: `<` is only found within strings.
+/// JSON that can't end its element: `<` is only found within strings.
 fn json(document: &Report) -> PreEscaped<String> {
     PreEscaped(document.to_json().unwrap_or_default().replace('<', "\\u003c"))
 }

@@ -44,7 +44,7 @@ fn heading(name: &str, unit: &str, class: &str) -> Markup {
     }
 }
 
-/// Values that are numbers stand at the right.
+/// Values that are numbers are at the right.
 fn key_class(group: &Group<'_>, key: &str) -> &'static str {
     let mut values = group.rows.iter().filter_map(|row| row.value(key));
     if values.all(|value| quantity(value).is_some()) { "number" } else { "" }

@@ -84,7 +84,7 @@ fn what_has_no_figures_has_a_reason_and_no_chart() {
     assert_eq!(count(&page, "<figure"), 0);
     assert!(page.contains("no such call") && page.contains("disk full"));
     assert!(page.contains("1 of 2 cases of write failed"));
-    // Beside one that has, they stand in the chart too.
+    // Beside one that has, they are in the chart too.
     let page = self::page(vec![skipped, failed, row("c", &[1.0])]);
     assert_eq!(count(&page, "class=\"bar\""), 3);
     assert!(page.contains("FAILED: disk full"));

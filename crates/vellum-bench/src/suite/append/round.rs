@@ -88,7 +88,7 @@ pub(crate) fn append(
     appender.append_all(&mut records, setting.records, &mut acknowledged).map_err(|error| {
         Error::failed(format!("{error} (after {acknowledged} acknowledged records)"))
     })?;
-    // The clock goes on until what was appended last can be read.
+    // The clock runs until the last record can be read.
     if runner.is_last() {
         appender.wait_readable()?;
     }

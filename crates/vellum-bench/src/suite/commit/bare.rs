@@ -140,7 +140,7 @@ struct BareSession<'a> {
 impl Session for BareSession<'_> {
     fn commit(&mut self, record: &[u8]) -> Result<()> {
         let BareWriter { file, words } = self.writer;
-        // Only who gets which place is decided here; the data goes through the file.
+        // Only the places are assigned here; the data goes through the file.
         let offset = words[0].next.fetch_add(record.len() as u64, Ordering::Relaxed);
         let written = file.write_at(record, offset).context(|| "pwrite")?;
         whole("pwrite", written, record.len())?;

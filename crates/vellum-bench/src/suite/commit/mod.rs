@@ -2,8 +2,8 @@
 //!
 //! Every combination of record length, threads and processes is a cell. In each cell all contenders
 //! commit for a short slice of time, one after the other, in rounds; the first round is not
-//! counted. A round is: make or renew the log, let the filesystem settle, fork, have
-//! all threads stand ready, clock, commit, clock, read everything back and verify it.
+//! counted. A round is: make or renew the log, let the filesystem settle, fork, have all threads
+//! ready, clock, commit, clock, read everything back and verify it.
 //!
 //! The limit that all are compared with, `direct-dsync`, is no log: every thread overwrites written
 //! blocks of its own with one synchronous, direct write.

@@ -10,7 +10,7 @@ use crate::process::{Runner, Start, race};
 use crate::record::Records;
 use crate::shared::Shared;
 
-/// How long a round goes on, and when it is given up.
+/// How long a round lasts, and when it is given up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) slice: Duration,

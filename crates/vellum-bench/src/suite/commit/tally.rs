@@ -57,7 +57,7 @@ impl Tally {
         }
     }
 
-    /// Takes a record as it stands in the log.
+    /// Takes a record as it is in the log.
     pub(super) fn enter(&mut self, record: &[u8]) {
         let names = record::process_of(record).zip(record::sequence_of(record));
         let Some((writer, sequence)) = names.filter(|_| record.len() == self.bytes) else {

@@ -31,7 +31,7 @@ fn all_cases_run_and_are_verified_and_nothing_is_left() {
             }
         }
     }
-    // In each cell it is said what preparing is worth, of whom it can be said.
+    // Each cell has the gain of preparing, for the contenders that can prepare.
     let judged = report.cases.iter().filter(|case| case.finding.is_some());
     let names: Vec<String> = judged.clone().map(Case::name).collect();
     assert_eq!(names, ["vellum", "bare-fallocate", "bare-overwrite"].repeat(2));

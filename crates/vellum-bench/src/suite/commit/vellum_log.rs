@@ -12,7 +12,7 @@ use super::contender::{Cell, Committer, Contender, Prepared, Session};
 use crate::error::Result;
 use crate::ways::vellum_log::failed;
 
-/// A commit ends on a block of its own where nobody shares it.
+/// A commit ends on a block of its own where no other record shares it.
 const BLOCK_BYTES: usize = 4096;
 /// The header of a record, and of a batch.
 const FRAME_BYTES: usize = 64;

@@ -1,4 +1,4 @@
-//! The same load with fio, for a user who wants to hear it from somebody else.
+//! The same load with fio, for a user that wants the word of another program.
 //!
 //! fio writes into an image that we made, with the options of the published thread. It knows no
 //! clusters, so it can be asked only for the states in which a first write is like any other. Its

@@ -73,10 +73,10 @@ Examples:
 /// image with preallocation off, metadata, falloc or full, or with a hint to XFS to allocate in
 /// larger pieces. --states qcow2-... has QEMU make real qcow2 images, and writes them through its
 /// NBD server. Shown are writes per second over the whole run, in its first second, first minute,
-/// first tenth and last tenth, for rates change while a run goes on; latencies; in how many extents
-/// the image lay in the end; and the time that making it took. Each case gets a new image in each
-/// round; the first round is short and not counted. After each, every block is compared with its
-/// last write.
+/// first tenth and last tenth, for rates change during a run; latencies; the number of the image's
+/// extents in the end; and the time that making it took. Each case gets a new image in each round;
+/// the first round is short and not counted. After each, every block is compared with its last
+/// write.
 ///
 /// The full run takes about fifteen minutes on each filesystem, --quick half of one.
 #[derive(Args, Clone, Debug)]

@@ -135,7 +135,7 @@ impl Server<'_> {
     }
 
     /// The server, and connections to it. They are made before it starts: it is handed a socket
-    /// that listens already, so nobody has to wait for it.
+    /// that listens already, so no client has to wait for it.
     fn start(&self, said: &Path) -> Result<(Child, Vec<UnixStream>)> {
         let address = address().context(|| "name a socket")?;
         let listener = UnixListener::bind_addr(&address).context(|| "listen on a socket")?;
@@ -209,7 +209,7 @@ fn becoming(exec: impl FnOnce() -> std::io::Error) -> std::io::Result<Child> {
     })
 }
 
-/// With what the program said, which is in a file.
+/// With the output of the program, which is in a file.
 fn failed(program: &str, status: Option<i32>, said: &Path) -> Error {
     let said = fs::read_to_string(said).unwrap_or_default().trim().replace('\n', "; ");
     match status {

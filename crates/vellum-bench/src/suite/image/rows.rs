@@ -74,7 +74,7 @@ fn median(figures: &[Figures]) -> Option<&Figures> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-/// Curves of one round, as far as it is known: each rate stands at the end of its step.
+/// Curves of one round, as far as it is known: each rate is at the end of its step.
 fn series(figures: &Figures, seconds: f64) -> Vec<Series> {
     let step = seconds / figures.rates.len() as f64;
     let rates = figures.rates.iter().zip(1_u32..).filter(|(rate, _)| rate.is_finite());

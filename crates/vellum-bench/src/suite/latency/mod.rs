@@ -323,7 +323,7 @@ struct Load {
     rate: u64,
     bytes: usize,
     writers: u32,
-    /// `None` where each record is made durable and nobody reads.
+    /// `None` where each record is made durable and there is no reader.
     reader: Option<ReaderKind>,
     duration: Duration,
 }

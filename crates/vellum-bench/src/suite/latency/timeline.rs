@@ -12,7 +12,7 @@
 //!
 //! So each append takes as long as it took, and begins when its record is due, or when the append
 //! before it has ended. A long append makes the next records late here, too. A stop *during* an
-//! append counts as the append's, because nobody can tell the two apart.
+//! append counts as the append's, because the two cannot be told apart.
 
 /// The appends of one writer, without what stopped it between them.
 #[derive(Debug, Default)]

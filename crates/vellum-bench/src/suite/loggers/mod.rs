@@ -1,9 +1,9 @@
 //! Suite `loggers`: many threads of one process log into one file; the cost of a record.
 //!
 //! Every combination of record length and threads is a cell. In each cell every logger runs once in
-//! each round, one after the other; the first round is not counted. A round is:
-//! settle the filesystem, fork, open, have all threads stand ready, clock, log, flush, clock, read
-//! everything back and verify it, delete.
+//! each round, one after the other; the first round is not counted. A round is: settle the
+//! filesystem, fork, open, have all threads ready, clock, log, flush, clock, read everything back
+//! and verify it, delete.
 //!
 //! **The clock runs until the bytes are in the file.** A logger that only hands records to a thread
 //! of its own is not done when its calls return; until when they took is told beside it. A logger

@@ -39,7 +39,7 @@ impl Stored {
         Ok(Stored { log: Some(log), ..Stored::shuffled(path, load, &places) })
     }
 
-    /// A copy of a log, which nobody has opened.
+    /// A copy of a log, which no process has opened.
     pub(super) fn copy(dir: &Path, layout: Layout, load: Load) -> Result<Stored> {
         let (original, path) = (dir.join("log"), dir.join("copy"));
         let places = write_log(&original, layout, load)?;

@@ -83,7 +83,7 @@ impl Book {
         self.latencies.count(process * SLICES + slice, nanos);
     }
 
-    /// `process` goes on in `generation` with its record `sequence`.
+    /// `process` continues in `generation` with its record `sequence`.
     pub(super) fn start(&self, process: usize, generation: usize, sequence: u64) {
         self.starts[process * self.generations + generation].store(sequence + 1, Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
 //! Is all there that was acknowledged and not cut off?
 //!
-//! Each process's records stand in the log in its order. Those that were cut off are missing at the
+//! Each process's records are in the log in its order. Those that were cut off are missing at the
 //! beginning and nowhere else, and at least so many of the newest must be there.
 
 use std::ops::Range;

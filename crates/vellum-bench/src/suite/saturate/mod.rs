@@ -2,8 +2,8 @@
 //!
 //! Other suites end before the kernel has much to write back. Here every way appends for many
 //! seconds: dirty pages gather until the kernel stops a process that makes more of them, and a
-//! device that has a budget uses it up. What matters then is not the mean but how long single
-//! records take, how long a writer stands still, and that memory and disk stay bounded.
+//! device that has a budget uses it up. Then the mean does not matter, but how long single records
+//! take, how long a writer is stopped, and that memory and disk stay bounded.
 //!
 //! One way after the other, with everything written and settled in between; in rounds if there are
 //! several. The warm-up is a tenth as long: the suite is about the time from an idle beginning to

@@ -77,7 +77,7 @@ impl Journal {
 
     /// Gives up the generation that is too old when `generation` begins.
     fn cut(&self, generation: u64, book: &Book, appender: &mut dyn Appender) -> Result<()> {
-        // Nothing lies before the first one, but for records that overtook its first record.
+        // Nothing is before the first one, but for records that overtook its first record.
         let Some(oldest @ 1..) = generation.checked_sub(KEPT) else { return Ok(()) };
         if self.can_trim {
             let mark = book.marks[oldest as usize].load(Ordering::Acquire);

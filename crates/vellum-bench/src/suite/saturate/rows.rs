@@ -108,7 +108,7 @@ fn whole(sample: &Sample) -> Histogram {
 fn series(sample: &Sample, config: &Config) -> Vec<Series> {
     let slice_seconds = config.duration.as_secs_f64() / SLICES as f64;
     let over_time = |name: &str, unit: &str, figure: &dyn Fn(usize) -> Option<f64>| {
-        // Each point stands where its slice ends.
+        // Each point is where its slice ends.
         let point = |slice: usize| Some([(slice + 1) as f64 * slice_seconds, figure(slice)?]);
         Series::new(name, "s", unit, (0..SLICES).filter_map(point).collect())
     };

@@ -29,7 +29,7 @@ use crate::ways::Prepared;
 
 /// As many as can have a log open.
 pub(super) const PROCESSES_MAX: u32 = 1000;
-/// Nobody waits longer for its turn.
+/// No process waits longer for its turn.
 const TURN_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) const FIGURES: [Figure; 8] = [
@@ -48,7 +48,7 @@ pub(super) const FIGURES: [Figure; 8] = [
 #[derive(FromZeros)]
 #[repr(C, align(128))]
 struct Words {
-    /// 1 once it may go on. Pairs release with acquire; slept on.
+    /// 1 once it may continue. Pairs release with acquire; slept on.
     turn: AtomicU32,
     figures: [AtomicU64; 4],
 }
@@ -89,7 +89,7 @@ pub(super) fn measure(entry: Entry, records: u64, dir: &Path) -> Result<Vec<f64>
     let is_log = super::segments::layout(way);
     let prepared = way.way(&vellum::Options::default()).prepare(dir, &setting)?;
     settle(dir)?;
-    // One word more than processes: the last one gives its turn to nobody.
+    // One word more than processes: the last one gives its turn to no other.
     let words = Shared::<Words>::new(count as usize + 1)?;
     words[0].give_turn()?;
     let race =
@@ -146,7 +146,7 @@ fn storm(count: u32, prepared: &dyn Prepared) -> Result<f64> {
         let standing = runner.stand_ready()?;
         let log = prepared.open(runner.index())?;
         runner.finish(standing, 0)?;
-        // Closing would be in the way of those who still open.
+        // Closing would be in the way of processes that still open.
         match runner.is_last() {
             true => is_full[0].give_turn()?,
             false => is_full[0].wait_for_turn()?,

@@ -17,7 +17,7 @@ pub(super) struct Span {
     pub(super) cpu: Duration,
 }
 
-/// Has each of `workers` work in a thread of its own. All threads stand ready before the clock
+/// Has each of `workers` work in a thread of its own. All threads are ready before the clock
 /// starts; it stops when the last one has done its work, before any of them has ended.
 ///
 /// # Errors

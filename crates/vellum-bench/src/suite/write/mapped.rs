@@ -98,7 +98,8 @@ fn unmapped(error: io::Error) -> Error {
     Error::os_or_unsupported(what, error)
 }
 
-/// A page that is not to be had kills who stores to it; the call says "bad address" instead.
+/// A page that is not to be had kills the process that stores to it; the call says "bad address"
+/// instead.
 fn unpopulated(error: io::Error) -> Error {
     let is_no_page = error.raw_os_error() == Some(libc::EFAULT);
     let what = if is_no_page { "no page was to be had (MADV_POPULATE_WRITE)" } else { "madvise" };

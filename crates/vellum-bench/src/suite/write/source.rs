@@ -2,7 +2,7 @@
 //!
 //! Pieces are made in a small buffer just before they are written, so that they come out of a
 //! processor's cache, as fresh results of a program do, and not out of memory. Every block of a
-//! kibibyte begins with its place in the file and the round: a page that is missing, that lies in
+//! kibibyte begins with its place in the file and the round: a page that is missing, that is in
 //! another's place or that an earlier round left can't pass for the right one.
 
 use std::ops::Range;

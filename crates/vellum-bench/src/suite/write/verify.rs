@@ -52,7 +52,7 @@ pub(super) fn allocated(path: &Path, bytes: u64) -> Result<()> {
     Err(Error::failed(format!("only {allocated} of {bytes} bytes are allocated")))
 }
 
-/// Shows `compare` the whole file, which must have `len` bytes, with where each piece lies in it.
+/// Shows `compare` the whole file, which must have `len` bytes, with the place of each piece in it.
 fn compared(
     path: &Path,
     len: u64,

@@ -1,4 +1,4 @@
-//! Where a value lies on a chart, and the round numbers that are written beside it.
+//! The place of a value on a chart, and the round numbers that are written beside it.
 
 use super::super::number::short;
 use super::text_width;
@@ -110,7 +110,7 @@ impl Axis {
         Axis { kind, low, high, from, to, ticks }
     }
 
-    /// Where `value` lies; at the nearer end if it is beyond.
+    /// The place of `value`; the nearer end if it is beyond.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = (self.kind.place(value) - self.low) / (self.high - self.low);
         let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };

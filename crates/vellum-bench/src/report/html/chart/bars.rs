@@ -1,6 +1,6 @@
 //! A bar for each row, the best first: the median, and a whisker from minimum to maximum.
 //!
-//! The name stands above its bar, so that long ones have room on a phone too.
+//! The name is above its bar, so that long ones have room on a phone too.
 
 use maud::{Markup, html};
 

@@ -1,9 +1,9 @@
 //! Charts as SVG. They are written by hand: a chart crate would bring fonts or a script, and its
 //! colours could not follow the page.
 //!
-//! All are as wide as a phone and stand beside each other on a larger screen, so that their text
-//! has the same size everywhere. Colours are classes, so that they follow the page's; no chart
-//! tells anything by colour alone.
+//! All are as wide as a phone and are beside each other on a larger screen, so that their text has
+//! the same size everywhere. Colours are classes, so that they follow the page's; no chart tells
+//! anything by colour alone.
 
 use maud::{Markup, html};
 

@@ -141,7 +141,7 @@ impl Machine {
         self.outcome(end)
     }
 
-    /// Does the next step of a core, if its line is there. Returns when it goes on.
+    /// Does the next step of a core, if its line is there. Returns when it continues.
     fn go_on(&mut self, index: usize, now: Moment) -> Moment {
         match self.fetch(index, now) {
             Asked::At(moment) => moment,

@@ -74,7 +74,7 @@ fn many_cores_take_turns_that_are_worth_their_transfers() {
     assert!(further(BackOff::Learning) < further(BackOff::Fixed) / 2.0);
 }
 
-/// Goal: nobody waits for much longer than the others. A core that only looks after a pause hardly
+/// Goal: no core waits for much longer than the others. A core that only looks after a pause hardly
 /// ever wins against one that appends short records.
 #[test]
 fn everybody_has_a_turn() {
