@@ -33,8 +33,8 @@ pub fn nearest(log: &Path) -> Result<Option<(PathBuf, Advice)>> {
 /// counts.
 ///
 /// Only a file of root, of the user of this process or of the owner of the directory it is in is
-/// taken, and only from a directory into which nobody else may write. Any other, say in `/tmp`, is
-/// passed over, so that it can neither steer a log nor stop a program. A subvolume of btrfs is a
+/// taken, and only from a directory into which no other user may write. Any other, say in `/tmp`,
+/// is skipped, so that it can neither steer a log nor stop a program. A subvolume of btrfs is a
 /// filesystem of its own here.
 ///
 /// # Errors
@@ -48,8 +48,8 @@ pub fn find(dir: impl AsRef<Path>) -> Result<Option<(PathBuf, Advice)>> {
     place::find(dir.as_ref())
 }
 
-/// Reads the file in `dir`; `None` where there is none, or only one of somebody who has no say
-/// here: see [`find`].
+/// Reads the file in `dir`; `None` where there is none, or only one of a user without a say here:
+/// see [`find`].
 ///
 /// The file is TOML. Every key may be left out; these are the keys:
 ///

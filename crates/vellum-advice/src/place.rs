@@ -1,4 +1,4 @@
-//! Finding the file, and deciding whether whoever wrote it has a say.
+//! Finding the file, and deciding whether its writer has a say.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -16,12 +16,12 @@ use crate::{FILE_NAME, text};
 /// No such file is longer; one that is was not made by us.
 const LEN_MAX: u64 = 64 << 10;
 
-/// Reads the file in `dir`, if there is one of somebody who has a say.
+/// Reads the file in `dir`, if there is one of a user that has a say.
 pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
     let path = dir.join(FILE_NAME);
     let found = match fs::lstat(&path) {
         Ok(found) => found,
-        // Where nobody may or can look there is nothing for us.
+        // A directory that cannot be read has no file for this process.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::NAMETOOLONG) => return Ok(None),
         Err(errno) => return Err(Error::os(errno, "look for", &path)),
     };
@@ -30,7 +30,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Advice>> {
         return Ok(None);
     }
     check(&found, &path)?;
-    // Somebody may have put another in its place; a pipe would keep us waiting.
+    // A user may have put another in its place; a pipe would block this process.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = vellum_sys::file::open(&path, flags, 0).or_os("read the advice in", &path)?;
     let opened = fs::fstat(&fd).or_os("look at", &path)?;
@@ -83,8 +83,8 @@ fn device(dir: &Path) -> Option<u64> {
     std::fs::metadata(dir).map(|metadata| metadata.dev()).ok()
 }
 
-/// Whether a file is of somebody who has a say in a directory: of root, of our user, or of the
-/// owner of the directory. And whether nobody else can have put it there.
+/// Whether a file is of a user that has a say in a directory: root, the user of this process, or
+/// the owner of the directory. And whether no other user can have put it there.
 fn has_a_say(file: &Stat, dir: &Stat) -> bool {
     let is_known = |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw();
     let is_of_owner = file.st_uid == dir.st_uid;
@@ -92,7 +92,7 @@ fn has_a_say(file: &Stat, dir: &Stat) -> bool {
 }
 
 /// Whether others than its owner may write to a file or into a directory. A sticky directory is
-/// none the better: everybody can move a file of somebody else into it that is not there yet.
+/// none the better: any user can move a file of another into it that is not there yet.
 fn others_may_write(it: &Stat) -> bool {
     // Where each user has a group of his own, it has his number, and files are made for it.
     let is_own_group = it.st_gid == it.st_uid;

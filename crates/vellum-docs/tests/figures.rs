@@ -1,6 +1,6 @@
 //! The figures of the pages are those of the results in `docs/results`.
 //!
-//! A table of a page stands between two comments, of which the first has its query:
+//! A table of a page is between two comments, of which the first has its query:
 //!
 //! ```text
 //! <!-- figures: append.json; where case = vellum-text, write; show bytes, case, ns/record -->
@@ -141,7 +141,7 @@ fn heading(case: &Case, name: &str) -> String {
     metric_of(case, name).map_or_else(|| name.to_string(), with_unit)
 }
 
-/// Numbers stand at the right.
+/// Numbers are at the right.
 fn rule(case: &Case, name: &str) -> &'static str {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
     if metric_of(case, name).is_some() || is_number(key_of(case, name)) { "--:" } else { "---" }
@@ -164,7 +164,7 @@ fn is_figure(text: &str, figure: f64) -> bool {
     let Ok(written) = text.trim().parse::<f64>() else { return false };
     let decimals = text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let mut step = 10_f64.powi(-(decimals as i32));
-    // The zeros at the end of 240 may stand for other digits. That of 0 may not.
+    // The zeros at the end of 240 may replace other digits. That of 0 may not.
     if decimals == 0 && written != 0.0 {
         let zeros = text.trim().len() - text.trim().trim_end_matches('0').len();
         step *= 10_f64.powi(zeros as i32);

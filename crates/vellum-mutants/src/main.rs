@@ -9,7 +9,7 @@
 //! with those tests alone, the quickest first, until one fails.
 //!
 //! A mutant that no test notices is a test that is missing, or code that makes no difference.
-//! `results.tsv` in the working folder has what became of each. The next run goes on with it.
+//! `results.tsv` in the working folder has the outcome of each. The next run continues with it.
 
 mod areas;
 mod build;

@@ -1,4 +1,4 @@
-//! What became of the mutants, in a file that a later run goes on with.
+//! The outcomes of the mutants, in a file with which a later run continues.
 
 use std::collections::BTreeMap;
 use std::fs::File;

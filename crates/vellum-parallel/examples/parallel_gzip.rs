@@ -21,7 +21,7 @@ const INPUT_BYTES: u64 = 1 << 20;
 /// Longer than a member of that can be: deflate adds 5 bytes to 16 KiB that it cannot compress.
 const MEMBER_BYTES_MAX: u64 = INPUT_BYTES + INPUT_BYTES / 1024 + 64;
 
-/// Compresses members, the next that nobody has taken yet, until there are no more.
+/// Compresses members, the next that is not taken yet, until there are no more.
 fn compress_members(input: &File, next: &AtomicU64, output: &ResultFile) -> std::io::Result<()> {
     let len = input.metadata()?.len();
     let count = len.div_ceil(INPUT_BYTES).max(1);

@@ -195,7 +195,7 @@ impl Direct {
             && (!may_scatter || address.is_multiple_of(HUGE_PAGE_BYTES))
     }
 
-    /// Writes whole blocks from aligned memory, going on after short writes.
+    /// Writes whole blocks from aligned memory, continuing after short writes.
     fn write_blocks(&self, means: Means<'_>, mut offset: u64, parts: [&[u8]; 3]) -> io::Result<()> {
         if !self.is_refused() {
             let mut slices = parts.map(IoSlice::new);

@@ -22,8 +22,8 @@ const MOVE_BYTES: u64 = 1 << 20;
 /// A file that several threads write at the same time, each its own pieces.
 ///
 /// Made by [`FileOptions::create`]. Everything but [`finish`](ResultFile::finish) takes `&self`:
-/// share it among the threads of a scope, or in an `Arc`. Nobody else may write the file or change
-/// its length meanwhile. A file that is dropped without being finished is removed.
+/// share it among the threads of a scope, or in an `Arc`. No other code may write the file or
+/// change its length meanwhile. A file that is dropped without being finished is removed.
 ///
 /// The first error of any thread ends the work: later calls answer the same error.
 #[derive(Debug)]
@@ -249,7 +249,7 @@ impl ResultFile {
         Ok(())
     }
 
-    /// Writes bytes that are nobody else's.
+    /// Writes bytes that no other piece has.
     fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let put = self.write_path.write(self.fd.as_fd(), &self.pool, offset, bytes);
         put.map_err(|errno| {
@@ -262,7 +262,7 @@ impl ResultFile {
         Error::new(kind, message).at_path(&self.path)
     }
 
-    /// Keeps the first error, for everybody.
+    /// Keeps the first error, for all threads.
     fn noted<T>(&self, answer: Result<T>) -> Result<T> {
         if let Err(error) = &answer {
             lock(&self.failure).get_or_insert_with(|| error.clone());

@@ -35,7 +35,7 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
-    /// Options for a file whose length nobody knows yet: it ends where the last piece ends.
+    /// Options for a file of unknown length: it ends where the last piece ends.
     pub fn new() -> FileOptions {
         FileOptions::default()
     }

@@ -10,7 +10,7 @@ use vellum_bench::{Error, Result};
 /// Whatever an engine says when it fails.
 pub(crate) type Failure = Box<dyn StdError>;
 
-/// An engine of somebody else.
+/// An engine of another project.
 pub(crate) trait Engine: Copy + 'static {
     /// Its open log.
     type Log: Sync;

@@ -69,7 +69,7 @@ pub fn say(line: &str) {
     out.flush().unwrap();
 }
 
-/// In a role: waits for the parent's next line; `None` when the parent has let go.
+/// In a role: waits for the parent's next line; `None` when the parent has closed its end.
 pub fn hear() -> Option<String> {
     let mut line = String::new();
     let count = std::io::stdin().lock().read_line(&mut line).unwrap();
@@ -167,7 +167,7 @@ impl Child {
         self.lines.iter().collect()
     }
 
-    /// Lets it go on to its end and waits for that.
+    /// Continues it to its end and waits for that.
     #[track_caller]
     pub fn finish(mut self) -> ExitStatus {
         drop(self.process.stdin.take());

@@ -216,7 +216,7 @@ impl Drop for Mount {
 /// An ext4 that believes in more blocks than its disk has: writes fail once that is full.
 #[derive(Debug)]
 pub struct Thin {
-    // Unmounted before the disk that it lies on.
+    // Unmounted before its disk.
     mount: Option<Mount>,
     disk: Mount,
 }
@@ -263,7 +263,7 @@ impl Thin {
     /// first bytes.
     pub fn fail_writes(&self, file: &Path, range: Range<u64>) -> Failing<'_> {
         assert_eq!(range.start % 4096, 0);
-        // Until it is mended the device has zeros there: nobody shall see that.
+        // Until it is mended the device has zeros there: no program shall see that.
         std::fs::read(file).unwrap();
         self.hog("hog");
         // A range without a block on the disk needs one that is not there.
@@ -315,7 +315,7 @@ impl Failing<'_> {
     }
 }
 
-/// Where on its device a file lies: starts and lengths of its extents in `range`.
+/// Starts and lengths of a file's extents on its device in `range`.
 fn extents(file: &Path, range: Range<u64>) -> Vec<(u64, u64)> {
     const FIEMAP: libc::c_ulong = 0xc020_660b;
     const EXTENTS_MAX: usize = 64;
@@ -336,7 +336,7 @@ fn extents(file: &Path, range: Range<u64>) -> Vec<(u64, u64)> {
     extents.collect()
 }
 
-/// Waits until no loop device uses `image`. Mounted before the last one lets go of the device, it
+/// Waits until no loop device uses `image`. Mounted before the last one releases the device, it
 /// would be the one that has stopped.
 fn wait_until_let_go(image: &Path) {
     crate::until("other mount namespaces let go of the filesystem", || {

@@ -44,7 +44,7 @@ const ROOMS: [&str; 16] = [
 const BELOW_THE_WALL: [&str; 3] = ["format", "segment", "files"];
 const ABOVE_THE_WALL: [&str; 2] = ["shared", "log"];
 
-/// Where `unsafe` may stand: of a crate that is not named, nowhere.
+/// The places of `unsafe`: in a crate that is not named, none.
 const UNSAFE_ROOMS: [(&str, &[&str]); 4] = [
     ("crates/vellum/src/", &["shared/exclusive.rs", "shared/region.rs"]),
     ("crates/vellum-parallel/src/", &[]),

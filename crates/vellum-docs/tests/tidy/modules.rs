@@ -20,7 +20,7 @@ const COMMON: [&str; 28] = [
 pub(crate) struct Module {
     pub(crate) file: String,
     pub(crate) items: Vec<Item>,
-    /// Paths that it imports or writes out, as they stand there.
+    /// Paths that it imports or writes out, as they are there.
     paths: Vec<Vec<String>>,
     /// Names that it only gives to others, and their meanings.
     given: BTreeMap<String, Vec<String>>,
@@ -82,7 +82,7 @@ impl Crate {
         arrows
     }
 
-    /// The module in which a path ends that stands in the module `from`.
+    /// The module in which a path of the module `from` ends.
     fn resolve(&self, from: &str, path: &[String], depth: usize) -> Option<String> {
         let mut at: Vec<&str> = from.split("::").filter(|part| !part.is_empty()).collect();
         let mut rest = &path[1..];

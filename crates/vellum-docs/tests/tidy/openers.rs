@@ -1,12 +1,13 @@
 //! Where files are opened by their path.
 //!
 //! A file of a log or of a store is opened by `vellum_sys::Dir`, which follows no link, waits for
-//! no pipe and knows whose the file must be. Every other place that opens one is listed here, with
-//! the reason why nobody else can have put a file of his choice there, or why that does no harm.
+//! no pipe and knows the right owner of the file. Every other place that opens one is listed here,
+//! with the reason why no other user can have put a file of his choice there, or why that does no
+//! harm.
 
 use crate::files::Source;
 
-/// The crates that run where somebody else may have put files.
+/// The crates that run where another user may have put files.
 const CRATES: [&str; 9] = [
     "crates/vellum/src/",
     "crates/vellum-sys/src/",

@@ -19,7 +19,7 @@ const BANNED: [(&str, &str); 9] = [
 /// The page of the words: it may name those that were replaced.
 const VOCABULARY: &str = "docs/vocabulary.md";
 
-/// Pages that tell of earlier times and keep their words.
+/// Pages about earlier times, which keep their words.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
 
 fn texts() -> Vec<Source> {
@@ -69,7 +69,7 @@ pub(crate) fn unlisted_orders() -> Vec<String> {
     unlisted
 }
 
-/// Pages name sources from the root, or as those who know the crate do.
+/// Pages name sources from the root, or by a short form.
 const BASES: [&str; 9] = [
     "",
     "crates/",
@@ -124,7 +124,7 @@ fn links(file: &str, line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where banned words stand.
+/// The places of banned words.
 pub(crate) fn banned_words() -> Vec<String> {
     let mut found = Vec::new();
     for source in texts() {

@@ -36,7 +36,7 @@ fn an_unfinished_file_is_removed_unless_it_is_to_be_kept() {
         assert!(path.exists(), "{method}");
         fs::remove_file(&path).unwrap();
     }
-    // Somebody else's file has taken the name.
+    // Another program's file has taken the name.
     let file = FileOptions::new().create(&path).unwrap();
     fs::remove_file(&path).unwrap();
     fs::write(&path, b"other").unwrap();
@@ -161,7 +161,7 @@ fn check_full_disk(mount: &Path) {
             }
         }
     }
-    // The space is free again, once children that other tests have forked have let go of the files.
+    // The space is free again, once children that other tests have forked have closed the files.
     until("there is space again", || {
         let file = FileOptions::new().len(4 << 20).create(&path).ok()?;
         file.write_at(0, &vec![1; 4 * MIB]).ok()?;

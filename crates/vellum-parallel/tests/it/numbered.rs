@@ -1,4 +1,4 @@
-//! Numbered pieces, whose sizes nobody knows ahead.
+//! Numbered pieces, whose sizes are not known ahead.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn check_numbered(dir: &Path, numbers: &mut Numbers, options: FileOptions, is_or
 }
 
 /// The names of files in `dir`. A server of FUSE hides a file that is removed before the kernel has
-/// told it that nobody has the file open any more.
+/// told it that no process has the file open any more.
 fn left_in(dir: &Path) -> Vec<String> {
     let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());

@@ -52,8 +52,8 @@ void vellum_peers_spdlog_log(void* peer, const char* text, std::size_t len) noex
     static_cast<Peer*>(peer)->logger->info("{}", spdlog::string_view_t(text, len));
 }
 
-// Writes what is queued and buffered, and closes the file. The pool goes first: its thread ends when
-// the queue is empty, and the sink flushes when nobody holds it any more.
+// Writes what is queued and buffered, and closes the file. The pool goes first: its thread ends
+// when the queue is empty, and the sink flushes when no logger holds it any more.
 void vellum_peers_spdlog_close(void* opaque) noexcept {
     std::unique_ptr<Peer> peer(static_cast<Peer*>(opaque));
     peer->pool.reset();
