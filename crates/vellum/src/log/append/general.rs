@@ -220,8 +220,8 @@ impl Appender<'_> {
             && !slot.is_lent
             && !guard::has_losses();
         let Some(segment) = slot.segment.as_ref().filter(|_| is_usual) else { return };
-        let ready_end = layout::calm_end(self.writer, SHORT_LEN_MAX, true).min(segment.ready_end());
-        let ready = ready_end.get().saturating_sub(slot.segment_first.get());
+        let limit = layout::prepared_limit(self.writer, SHORT_LEN_MAX, true);
+        let ready = limit.min(segment.ready_end()).get().saturating_sub(slot.segment_first.get());
         slot.short_room = ready.min(core.files.capacity());
     }
 

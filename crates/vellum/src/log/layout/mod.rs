@@ -53,19 +53,19 @@ pub(crate) fn look_ahead(
     after: &mut AfterPublish,
 ) {
     let is_held = || writer.core.words().prepare.is_held();
-    if end > calm_end(writer, len, is_ready) && !is_held() {
+    if end > prepared_limit(writer, len, is_ready) && !is_held() {
         after.space = Some(Space { end, len, is_ready });
     }
 }
 
 /// Up to where records of `len` bytes end that have nothing prepared.
 #[inline]
-pub(crate) fn calm_end(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
-    let calm_end = match writer.core.files.geometry.layout {
-        Layout::Framed => FrameWriter::of(writer).calm_end(len, is_ready),
-        Layout::Text => TextWriter::of(writer).calm_end(is_ready),
+pub(crate) fn prepared_limit(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
+    let prepared_limit = match writer.core.files.geometry.layout {
+        Layout::Framed => FrameWriter::of(writer).prepared_limit(len, is_ready),
+        Layout::Text => TextWriter::of(writer).prepared_limit(is_ready),
     };
-    Lsn::new(calm_end).min(writer.attachment.helpers.asked_until())
+    Lsn::new(prepared_limit).min(writer.attachment.helpers.asked_until())
 }
 
 /// Prepares what was noted.

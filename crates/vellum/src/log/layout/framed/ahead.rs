@@ -19,7 +19,7 @@ impl FrameWriter<'_> {
     /// Up to where records of `len` bytes end that have nothing prepared: a window of zeros for
     /// records that are stored, the next segment for those that are written.
     #[inline]
-    pub(crate) fn calm_end(self, len: u64, is_ready: bool) -> u64 {
+    pub(crate) fn prepared_limit(self, len: u64, is_ready: bool) -> u64 {
         let core = self.writer.core;
         let wants_zeros = self.wants_zeros(is_ready);
         let prepared = core.words().prepared_end(wants_zeros);

@@ -176,7 +176,7 @@ impl TextWriter<'_> {
     /// Up to where records end that have nothing prepared: a window of zeros, or the file that
     /// comes next.
     #[inline]
-    pub(crate) fn calm_end(self, is_ready: bool) -> u64 {
+    pub(crate) fn prepared_limit(self, is_ready: bool) -> u64 {
         let core = self.writer.core;
         let words = core.words();
         let edge = words.files.rule.edge().unwrap_or(0);
