@@ -139,7 +139,7 @@ impl Append<'_> {
         drop(lock);
         appender.after_publish(&mut slot);
         if len <= SHORT_LEN_MAX {
-            appender.look_how_far(&mut slot);
+            appender.measure_short_room(&mut slot);
         }
         Ok(placement.at)
     }
@@ -211,7 +211,7 @@ impl Appender<'_> {
     /// Finds out how far short records go without anything but their bytes. The slot has nothing to
     /// do any more.
     #[inline(never)]
-    fn look_how_far(self, slot: &mut LocalSlot) {
+    fn measure_short_room(self, slot: &mut LocalSlot) {
         let core = self.writer.core;
         let is_usual = core.has_mapping()
             && !core.files.geometry.has_envelope
