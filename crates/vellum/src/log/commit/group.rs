@@ -214,7 +214,7 @@ impl<'a> Leader<'a> {
         self.write_from(lock, start, group_end, Some(gathering), until)?;
         if group_end.get() - start.get() >= LONG_GROUP_BYTES {
             // The group itself is durable whatever comes of this.
-            let _ = self.vouch(until);
+            let _ = self.add_commit_record(until);
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl<'a> Leader<'a> {
 
     /// Writes a commit record behind a long group at once, so that recovery never has to trust so
     /// much.
-    fn vouch(self, until: Until) -> Result<()> {
+    fn add_commit_record(self, until: Until) -> Result<()> {
         let core = self.writer.core;
         if !core.files.geometry.layout.has_commit_records() {
             return Ok(());
