@@ -8,8 +8,9 @@
 //! anyway need no zeros: they are reserved beyond `ready_end` under the prepare lock, and take
 //! `ready_end` along. In a stage they begin in a page that is ready, so that they can be padded.
 //!
-//! **In hand**: a writer opens all segments of a range before it reserves it. Only the owner can
-//! fill a range while it lives, so a failure after reserving would block all others.
+//! **In hand**: a writer opens the segments of a range before it reserves it (of a very long
+//! record, the first ones). Only the owner can fill a range while it lives, so a failure after
+//! reserving would block all others.
 //!
 //! **If the process dies here**: see `segment::prepare`; a reservation beyond `ready_end` whose
 //! owner died before taking it along is noticed by the next holder of the lock, which continues
