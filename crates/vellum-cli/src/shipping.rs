@@ -46,7 +46,8 @@ pub(crate) fn listed(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Those of its commands that are listed.
+// No doc comment: clap would take it for the text of the whole program.
+// The commands of `vellum-ship` that the help of `vellum` lists.
 #[derive(Subcommand)]
 enum Its {
     Ship(ShipArgs),

@@ -58,6 +58,17 @@ fn every_command_explains_itself_with_examples() {
 }
 
 #[test]
+fn help_begins_with_the_purpose_of_the_program() {
+    let purpose = "Many processes append to one log, at the speed of memory";
+    for words in [&["-h"][..], &["--help"], &["help"]] {
+        let text = run(words, b"").good();
+        assert_eq!(text.lines().next().unwrap().trim_end_matches('.'), purpose, "{words:?}");
+    }
+    let page = run(&["man"], b"").good();
+    assert!(page.contains(&format!("vellum \\- {purpose}")), "{page}");
+}
+
+#[test]
 fn an_example_is_on_one_line() {
     let text = run(&["stat", "--help"], b"").good();
     assert!(text.contains(" > app.prom.new && mv app.prom.new app.prom"), "{text}");
