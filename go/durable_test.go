@@ -89,8 +89,9 @@ func TestACommitAloneWaitsAsOthersDo(t *testing.T) {
 	holder, _ := held(t, log)
 	outcome := make(chan error)
 	for range 3 {
+		before := log.Tail()
 		go func() { _, err := log.AppendDurable(background, []byte("a record")); outcome <- err }()
-		for before := log.Tail(); log.Tail() == before; { // it has appended
+		for log.Tail() == before { // until it has appended
 			runtime.Gosched()
 		}
 	}
