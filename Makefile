@@ -7,8 +7,8 @@ SECONDS_POWERCUT ?= 300
 SECONDS ?= 60
 TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/release
-# The optional features of the library.
-FEATURES = vellum/log,vellum/tracing,vellum/zstd,vellum/gzip
+# The optional features of the libraries.
+FEATURES = vellum/zstd,vellum/gzip,vellum-loggers/log,vellum-loggers/tracing
 PYTHON ?= python3
 PYTHON_CRATE = crates/vellum-python
 VENV = $(TARGET)/venv-python
@@ -78,7 +78,7 @@ quick: tools lint-tools ##* what to run before each commit, in three minutes: li
 	$(LINTED) $(CARGO) check --workspace --all-targets --features $(FEATURES) --quiet
 	$(CARGO) test --workspace --exclude vellum-bench --features $(FEATURES) --lib --quiet
 	$(CARGO) test -p vellum-docs --quiet
-	$(CARGO) test -p vellum -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
+	$(CARGO) test -p vellum -p vellum-loggers -p vellum-cli --features $(FEATURES) --test it --quiet -- $(SLOW:%=--skip %)
 
 # What has workspaces or flags of its own is built and tested while the tests of this one wait.
 test: tools packages filesystems extras lint-code fuzz-check ##* everything: lint, unit, integration, kill, model, power-cut, Python and Go tests

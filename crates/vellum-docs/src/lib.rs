@@ -16,6 +16,11 @@ pub struct Guide;
 #[doc = include_str!("../../vellum-advice/README.md")]
 pub struct AdviceCrate;
 
+/// The page of the crate `vellum-loggers`.
+#[cfg(doctest)]
+#[doc = include_str!("../../vellum-loggers/README.md")]
+pub struct LoggersCrate;
+
 /// The page of the crate `vellum-parallel`.
 #[cfg(doctest)]
 #[doc = include_str!("../../vellum-parallel/README.md")]

@@ -4,6 +4,7 @@
 pub mod cache;
 pub mod child;
 pub mod counts;
+pub mod fork;
 pub mod kernel;
 pub mod mount;
 pub mod plants;

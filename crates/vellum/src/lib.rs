@@ -24,6 +24,7 @@
 //! - [`Advice`](advice::Advice) is what `vellum advise` measured for the files below a directory;
 //!   [`Tuning::advice_from`] follows it when a log is created.
 //!
+//! With the crate `vellum-loggers` a log is the place where `tracing` and the crate `log` write to.
 //! The crate `vellum-parallel` is apart from the log: with it, several threads write one ordinary
 //! file at the speed of many.
 
@@ -34,8 +35,6 @@ pub mod advice;
 mod bus_errors;
 mod error;
 mod escape;
-#[cfg(any(feature = "log", feature = "tracing"))]
-mod events;
 mod files;
 mod format;
 // In the documentation alone; `vellum-docs` compiles its programs.
@@ -44,16 +43,10 @@ pub mod guide;
 mod identity;
 mod knowledge;
 mod log;
-#[cfg(feature = "log")]
-#[cfg_attr(docsrs, doc(cfg(feature = "log")))]
-pub mod logger;
 mod lsn;
 mod options;
 mod segment;
 mod shared;
-#[cfg(feature = "tracing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
-pub mod tracing;
 
 pub use self::log::{
     Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Gap,
@@ -123,8 +116,15 @@ pub mod internal {
         reader.leave_no_trace()
     }
 
+    /// Whether the log is still at its path.
+    pub fn is_in_place(log: &crate::Log) -> bool {
+        log.is_in_place()
+    }
+
     pub use crate::error::OsResult;
     pub use crate::escape::{escaped, escaped_lines};
+    pub use crate::format::utc::Moment;
     pub use crate::knowledge::method;
+    pub use crate::log::Buffer;
     pub use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse};
 }

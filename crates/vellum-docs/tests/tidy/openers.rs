@@ -8,10 +8,11 @@
 use crate::files::Source;
 
 /// The crates that run where another user may have put files.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "crates/vellum/src/",
     "crates/vellum-sys/src/",
     "crates/vellum-advice/src/",
+    "crates/vellum-loggers/src/",
     "crates/vellum-parallel/src/",
     "crates/vellum-capi/src/",
     "crates/vellum-python/src/",

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_appender::rolling;
 use tracing_subscriber::fmt::MakeWriter;
-use vellum::tracing::LogWriter;
 use vellum_bench::loggers::{Contender, Kept, Logger, Session, VELLUM_DIR};
 use vellum_bench::{Error, Result};
+use vellum_loggers::LogWriter;
 
 use super::{FILE_NAME, text};
 

@@ -11,16 +11,17 @@ const DAYS_OF_100_YEARS: u64 = 36_524;
 const DAYS_OF_4_YEARS: u64 = 1_461;
 
 /// A moment in UTC, to the second, as people tell it.
-pub(crate) struct Moment {
+#[derive(Debug)]
+pub struct Moment {
     /// Year, month and day of the month.
-    pub(crate) date: (u64, u64, u64),
+    pub date: (u64, u64, u64),
     /// Hour, minute and second.
-    pub(crate) time: (u64, u64, u64),
+    pub time: (u64, u64, u64),
 }
 
 impl Moment {
     /// The moment so many seconds after 1970-01-01 00:00:00; later than the year 9999, its end.
-    pub(crate) fn of(seconds: u64) -> Moment {
+    pub fn of(seconds: u64) -> Moment {
         let seconds = seconds.min(LAST_SECOND);
         let of_day = seconds % DAY_SECONDS;
         Moment {

@@ -24,8 +24,7 @@ use crate::log::state::core::Core;
 use crate::{Error, ErrorKind, Layout, Options, Result};
 
 pub use append::batch::Batch;
-#[cfg(any(feature = "log", feature = "tracing"))]
-pub(crate) use append::record_writer::Buffer;
+pub use append::record_writer::Buffer;
 pub use append::record_writer::RecordWriter;
 pub use append::reservation::Reservation;
 pub use commit::checkpoint::CheckpointEvent;
@@ -142,7 +141,6 @@ impl Log {
     }
 
     /// Whether the log is still at its path.
-    #[cfg(any(feature = "log", feature = "tracing"))]
     pub(crate) fn is_in_place(&self) -> bool {
         state::place::require(&self.core).is_ok()
     }

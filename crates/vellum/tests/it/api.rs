@@ -4,8 +4,6 @@ mod advice;
 mod advice_text;
 mod collisions;
 mod envelopes;
-#[cfg(any(feature = "log", feature = "tracing"))]
-mod events;
 mod looking;
 mod metrics;
 mod model;
@@ -31,9 +29,5 @@ pub(crate) const ROLES: &[Role] = &[
     ("echo", reading::echo),
     ("append lines", text::append_lines),
     ("append records", metrics::append_records),
-    #[cfg(any(feature = "log", feature = "tracing"))]
-    ("log with", events::log_with),
-    #[cfg(any(feature = "log", feature = "tracing"))]
-    ("log from a static", events::log_from_a_static),
     ("hold a log", sharing::hold_a_log),
 ];

@@ -16,10 +16,11 @@ thread_local! {
 
 /// Memory for one record; each thread uses its own again, so that most records allocate none.
 #[derive(Debug)]
-pub(crate) struct Buffer(Vec<u8>);
+pub struct Buffer(Vec<u8>);
 
 impl Buffer {
-    pub(crate) fn take() -> Buffer {
+    /// The memory that this thread used for its last record.
+    pub fn take() -> Buffer {
         // A thread that is ending, or in the middle of another record, gets a new one.
         Buffer(SPARE.try_with(Cell::take).unwrap_or_default())
     }

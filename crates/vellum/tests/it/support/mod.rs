@@ -1,7 +1,6 @@
 //! Helpers of the tests: scratch directories, payloads, reading everything, second processes.
 
 pub(crate) mod crc;
-pub(crate) mod fork;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 pub(crate) use vellum_testing::{
-    Numbers, Over, PATIENCE, child, is_root, kernel, memory_scratch, mount, scratch, skip, until,
+    Numbers, Over, PATIENCE, child, fork, is_root, kernel, memory_scratch, mount, scratch, skip,
+    until,
 };
 
 pub(crate) const LAYOUTS: [Layout; 2] = [Layout::Framed, Layout::Text];

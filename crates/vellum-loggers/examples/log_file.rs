@@ -1,14 +1,13 @@
-//! Several processes log to one file with `tracing`:
-//! `cargo run --example tracing_file --features tracing`.
+//! Several processes log to one file with the macros of `log`:
+//! `cargo run -p vellum-loggers --example log_file --features log`.
 //!
 //! The program starts itself three more times. Each opens the same log; nothing else is shared.
 
 use std::error::Error;
 use std::process::Command;
 
-use tracing::info;
 use vellum::Options;
-use vellum::tracing::LogWriter;
+use vellum_loggers::Logger;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -31,10 +30,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn work(path: &str, worker: &str) -> Result<(), Box<dyn Error>> {
     let log = Options::text().rotate_bytes(10 << 20).open(path)?;
-    tracing_subscriber::fmt().with_ansi(false).with_writer(LogWriter::new(log)).init();
+    Logger::new(log).level(log::LevelFilter::Debug).init()?;
     for order in 0..3 {
-        info!(worker, order, "shipped");
+        log::info!("worker {worker} shipped order {order}");
     }
-    // No guard to keep, nothing to flush: all of it is in the log.
+    // Nothing to flush: all of it is in the log.
     std::process::exit(0)
 }

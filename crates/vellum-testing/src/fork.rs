@@ -1,10 +1,11 @@
 //! Forks, inside of roles only: the test harness itself has threads that must not be copied.
 
-use super::PATIENCE;
 use std::time::Instant;
 
+use crate::PATIENCE;
+
 /// Runs `then` in a forked child, which ends without unwinding; returns the child's number.
-pub(crate) fn fork(then: impl FnOnce() -> i32) -> i32 {
+pub fn fork(then: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child uses nothing that another thread of this process may hold locked, but
     // the allocator, which the C library makes safe across forks.
     match unsafe { libc::fork() } {
@@ -19,7 +20,7 @@ pub(crate) fn fork(then: impl FnOnce() -> i32) -> i32 {
 }
 
 /// How a forked child ended: its exit code, or the negated signal.
-pub(crate) fn wait(pid: i32) -> i32 {
+pub fn wait(pid: i32) -> i32 {
     let mut status = 0;
     // SAFETY: `status` outlives the call, and `pid` is a child of this process.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
@@ -27,7 +28,7 @@ pub(crate) fn wait(pid: i32) -> i32 {
 }
 
 /// Like [`wait`], but `None` for a child that does not end; it is killed then.
-pub(crate) fn wait_patiently(pid: i32) -> Option<i32> {
+pub fn wait_patiently(pid: i32) -> Option<i32> {
     let start = Instant::now();
     let mut status = 0;
     // SAFETY: as in `wait`.

@@ -1,37 +1,38 @@
-//! A log as the place where the events of [`tracing`](https://docs.rs/tracing) go.
-//!
-//! ```
-//! # let dir = tempfile::tempdir().unwrap();
-//! # let path = dir.path().join("app.log");
-//! use vellum::{Layout, Options, tracing::LogWriter};
-//!
-//! let log = Options::text().rotate_bytes(10 << 20).open(&path)?;
-//! let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(LogWriter::new(log));
-//! subscriber.init();
-//! tracing::info!(answer = 42, "every process that does this writes to the same log");
-//! # Ok::<(), vellum::Error>(())
-//! ```
-//!
-//! Each event is one record, in one piece and in the order in which its thread made it, whatever
-//! the format. It is in the log when the macro returns: it has no thread, no guard has to be kept,
-//! nothing is lost when the process is killed, and a forked child may keep logging.
+//! A writer for `tracing-subscriber`.
 
 use std::io;
 use std::sync::Arc;
 
 use tracing_subscriber::fmt::MakeWriter;
+use vellum::Log;
+use vellum::internal::Buffer;
 
-use crate::Log;
 use crate::events::Events;
-use crate::log::Buffer;
 
 /// What `tracing-subscriber` writes events to: a [`Log`].
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("app.log");
+/// use vellum::Options;
+/// use vellum_loggers::LogWriter;
+///
+/// let log = Options::text().rotate_bytes(10 << 20).open(&path)?;
+/// let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(LogWriter::new(log));
+/// subscriber.init();
+/// tracing::info!(answer = 42, "every process that does this writes to the same log");
+/// # Ok::<(), vellum::Error>(())
+/// ```
+///
+/// Each event is one record, in one piece and in the order in which its thread made it, whatever
+/// the format. It is in the log when the macro returns: it has no thread, no guard has
+/// to be kept, nothing is lost when the process is killed, and a forked child may keep logging.
 ///
 /// Clones write to the same log and count together.
 ///
 /// An event that cannot be appended is lost: the first one in a row is reported on standard error,
 /// and [`lost`](LogWriter::lost) counts them. What happens on a full disk can be chosen:
-/// [`Tuning::on_full`](crate::Tuning::on_full). Where the log is removed or moved, events go to a
+/// [`Tuning::on_full`](vellum::Tuning::on_full). Where the log is removed or moved, events go to a
 /// new one at its path within a second, as by [`Log::reopen`].
 ///
 /// # Cost

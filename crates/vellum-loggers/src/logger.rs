@@ -1,41 +1,41 @@
-//! A log as the place where the macros of the crate [`log`](https://docs.rs/log) write to.
-//!
-//! ```
-//! # let dir = tempfile::tempdir().unwrap();
-//! # let path = dir.path().join("app.log");
-//! use vellum::{Layout, Options, logger::Logger};
-//!
-//! let log = Options::text().rotate_bytes(10 << 20).open(&path)?;
-//! Logger::new(log).level(log::LevelFilter::Debug).init().expect("the first logger");
-//! log::info!("every process that does this writes to the same log");
-//! # Ok::<(), vellum::Error>(())
-//! ```
-//!
-//! A line says when, how bad, which process, which part of the program, and what:
-//!
-//! ```text
-//! 2026-11-22T01:57:23.405168Z INFO  [4711] app::orders: every process that does this ...
-//! ```
-//!
-//! Each message is one record, in one piece even if it has several lines. It is in the log when the
-//! macro returns: no thread stands behind this, nothing is lost when the process is killed, and a
-//! forked child may go on logging.
+//! A logger for the macros of the crate `log`.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
-use ::log::{LevelFilter, Metadata, Record, SetLoggerError};
+use log::{LevelFilter, Metadata, Record, SetLoggerError};
+use vellum::Log;
+use vellum::internal::{Buffer, Moment};
 
-use crate::Log;
 use crate::events::Events;
-use crate::format::utc::Moment;
-use crate::log::Buffer;
 
 /// A logger that appends to a [`Log`].
 ///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("app.log");
+/// use vellum::Options;
+/// use vellum_loggers::Logger;
+///
+/// let log = Options::text().rotate_bytes(10 << 20).open(&path)?;
+/// Logger::new(log).level(log::LevelFilter::Debug).init().expect("the first logger");
+/// log::info!("every process that does this writes to the same log");
+/// # Ok::<(), vellum::Error>(())
+/// ```
+///
+/// A line says when, how bad, which process, which part of the program, and what:
+///
+/// ```text
+/// 2026-11-22T01:57:23.405168Z INFO  [4711] app::orders: every process that does this ...
+/// ```
+///
+/// Each message is one record, in one piece even if it has several lines. It is in the log when the
+/// macro returns: no thread stands behind this, nothing is lost when the process is killed, and a
+/// forked child may go on logging.
+///
 /// A message that cannot be appended is lost: the first one in a row is told of on standard error,
 /// and [`lost`](Logger::lost) counts them. What happens on a full disk can be chosen:
-/// [`Tuning::on_full`](crate::Tuning::on_full). Where the log is removed or moved, messages go to
+/// [`Tuning::on_full`](vellum::Tuning::on_full). Where the log is removed or moved, messages go to
 /// a new one at its path within a second, as by [`Log::reopen`].
 #[derive(Debug)]
 pub struct Logger {
@@ -62,8 +62,8 @@ impl Logger {
     /// The program has a logger already.
     pub fn init(self) -> Result<(), SetLoggerError> {
         let level = self.level;
-        ::log::set_boxed_logger(Box::new(self))?;
-        ::log::set_max_level(level);
+        log::set_boxed_logger(Box::new(self))?;
+        log::set_max_level(level);
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl Logger {
     }
 }
 
-impl ::log::Log for Logger {
+impl log::Log for Logger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.level() <= self.level
     }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_line_says_when_how_bad_who_where_and_what() {
         let record = Record::builder()
-            .level(::log::Level::Warn)
+            .level(log::Level::Warn)
             .target("app::orders")
             .args(format_args!("one\ntwo"))
             .build();

@@ -1,27 +1,59 @@
 //! Events of the crates `tracing` and `log`, from several processes into one log.
 
-use vellum::{Layout, Options};
+use std::path::PathBuf;
 
-use crate::support::child::{self, Child};
-use crate::support::fork;
-use crate::support::{assert_sound, payloads, place, scratch, small, until};
+use tempfile::TempDir;
+use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
+use vellum_loggers::{LogWriter, Logger};
+use vellum_testing::child::{self, Child};
+use vellum_testing::{fork, scratch, until};
 
 const EVENTS: usize = 400;
 
-#[cfg(feature = "tracing")]
-fn tracing_to(log: vellum::Log) -> vellum::tracing::LogWriter {
-    let writer = vellum::tracing::LogWriter::new(log);
+/// Where a second process of a test starts; an ordinary run passes over it.
+#[test]
+fn child_entry() {
+    child::run_role(&[&[("log with", log_with), ("log from a static", log_from_a_static)]]);
+}
+
+/// A log's place in a scratch directory.
+fn place(dir: &TempDir) -> PathBuf {
+    dir.path().join("log")
+}
+
+/// Options of a log with small segments, filled through the mapping.
+fn small(layout: Layout) -> Options {
+    vellum::internal::options(layout)
+        .tuning(Tuning::new().segment_capacity_bytes(4096).fill(Fill::Mapped))
+}
+
+/// The payloads of all records.
+fn payloads(log: &Log) -> Vec<Vec<u8>> {
+    let mut reader = log.reader(Lsn::ZERO).unwrap();
+    let mut all = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        all.push(record.payload.to_vec());
+    }
+    all
+}
+
+/// Asserts that nothing is wrong with a log.
+fn assert_sound(log: &Log) {
+    let report = log.verify().unwrap();
+    assert!(report.damage.is_empty(), "{:#?}", report.damage);
+}
+
+fn tracing_to(log: Log) -> LogWriter {
+    let writer = LogWriter::new(log);
     let format = tracing_subscriber::fmt().with_ansi(false).with_writer(writer.clone());
     format.init();
     writer
 }
 
-#[cfg(feature = "tracing")]
 fn tracing_event(name: &str, number: usize) {
     tracing::info!(number, "{name}");
 }
 
-#[cfg(feature = "log")]
 fn log_event(name: &str, number: usize) {
     log::info!("{name} number={number}");
 }
@@ -39,18 +71,16 @@ fn log_events(event: fn(&str, usize), name: &str) {
 }
 
 /// In a process of its own, because its threads and its logger are there for good.
-pub(crate) fn log_with(arguments: &[String]) {
+fn log_with(arguments: &[String]) {
     let log = Options::default().open(&arguments[0]).unwrap();
     match arguments[1].as_str() {
-        #[cfg(feature = "tracing")]
         "tracing" => {
             let writer = tracing_to(log);
             log_events(tracing_event, &arguments[2]);
             assert_eq!(writer.lost(), 0);
         }
-        #[cfg(feature = "log")]
         "log" => {
-            vellum::logger::Logger::new(log).init().unwrap();
+            Logger::new(log).init().unwrap();
             log::debug!("below the level");
             log_events(log_event, &arguments[2]);
         }
@@ -59,18 +89,16 @@ pub(crate) fn log_with(arguments: &[String]) {
 }
 
 /// As the page for Rust shows it: the writer is in a `static`, so nothing closes the log.
-pub(crate) fn log_from_a_static(arguments: &[String]) {
+fn log_from_a_static(arguments: &[String]) {
     let options = Options::text().rotate_bytes(50_000_000).retain_files(10);
     let log = options.open(&arguments[0]).unwrap();
     match arguments[1].as_str() {
-        #[cfg(feature = "tracing")]
         "tracing" => {
             tracing_to(log);
             tracing_event("hello", 1);
         }
-        #[cfg(feature = "log")]
         "log" => {
-            vellum::logger::Logger::new(log).init().unwrap();
+            Logger::new(log).init().unwrap();
             log_event("hello", 1);
         }
         way => panic!("no way to log: {way}"),
@@ -104,13 +132,11 @@ fn check_static(way: &str) {
     }
 }
 
-#[cfg(feature = "tracing")]
 #[test]
 fn a_file_of_tracing_is_text_also_where_nobody_closes_the_log() {
     check_static("tracing");
 }
 
-#[cfg(feature = "log")]
 #[test]
 fn a_file_of_log_is_text_also_where_nobody_closes_the_log() {
     check_static("log");
@@ -151,19 +177,16 @@ fn check_two_processes(way: &str) {
     }
 }
 
-#[cfg(feature = "tracing")]
 #[test]
 fn events_of_tracing_from_two_processes_and_their_children_are_whole() {
     check_two_processes("tracing");
 }
 
-#[cfg(feature = "log")]
 #[test]
 fn messages_of_log_from_two_processes_and_their_children_are_whole() {
     check_two_processes("log");
 }
 
-#[cfg(feature = "tracing")]
 #[test]
 fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
     use std::io::Write;
@@ -172,7 +195,7 @@ fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
     let dir = scratch();
     let log = small(Layout::Text).open(place(&dir)).unwrap();
     let view = Options::default().read_only(true).open(place(&dir)).unwrap();
-    let writer = vellum::tracing::LogWriter::new(log);
+    let writer = LogWriter::new(log);
     let (mut one, mut other) = (writer.make_writer(), writer.make_writer());
     for piece in ["a", " b"] {
         one.write_all(piece.as_bytes()).unwrap();
@@ -183,7 +206,7 @@ fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
     drop(other);
     assert_eq!(payloads(&view), [b"a b\n".to_vec(), b"a b c\n".to_vec()]);
     assert_eq!(writer.lost(), 0);
-    let refused = vellum::tracing::LogWriter::new(view);
+    let refused = LogWriter::new(view);
     for _ in 0..3 {
         refused.make_writer().write_all(b"nowhere\n").unwrap();
     }
@@ -191,7 +214,6 @@ fn an_event_in_pieces_is_one_record_and_one_that_is_refused_is_counted() {
     assert!(refused.clone().make_writer().flush().is_ok(), "nothing was written");
 }
 
-#[cfg(feature = "tracing")]
 #[test]
 fn events_go_on_in_a_new_log_when_theirs_is_moved() {
     use std::io::Write;
@@ -199,7 +221,7 @@ fn events_go_on_in_a_new_log_when_theirs_is_moved() {
     use tracing_subscriber::fmt::MakeWriter;
 
     let dir = scratch();
-    let writer = vellum::tracing::LogWriter::new(small(Layout::Text).open(place(&dir)).unwrap());
+    let writer = LogWriter::new(small(Layout::Text).open(place(&dir)).unwrap());
     let write = |number: usize| writeln!(writer.make_writer(), "{number}").unwrap();
     let moved: Vec<_> = ["moved", "again"].map(|name| dir.path().join(name)).into();
     let mut number = 0;

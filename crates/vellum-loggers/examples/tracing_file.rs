@@ -1,13 +1,14 @@
-//! Several processes log to one file with the macros of `log`:
-//! `cargo run --example log_file --features log`.
+//! Several processes log to one file with `tracing`:
+//! `cargo run -p vellum-loggers --example tracing_file --features tracing`.
 //!
 //! The program starts itself three more times. Each opens the same log; nothing else is shared.
 
 use std::error::Error;
 use std::process::Command;
 
+use tracing::info;
 use vellum::Options;
-use vellum::logger::Logger;
+use vellum_loggers::LogWriter;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -30,10 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn work(path: &str, worker: &str) -> Result<(), Box<dyn Error>> {
     let log = Options::text().rotate_bytes(10 << 20).open(path)?;
-    Logger::new(log).level(log::LevelFilter::Debug).init()?;
+    tracing_subscriber::fmt().with_ansi(false).with_writer(LogWriter::new(log)).init();
     for order in 0..3 {
-        log::info!("worker {worker} shipped order {order}");
+        info!(worker, order, "shipped");
     }
-    // Nothing to flush: all of it is in the log.
+    // No guard to keep, nothing to flush: all of it is in the log.
     std::process::exit(0)
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{RwLock, TryLockError};
 use std::time::Duration;
 
-use crate::{Error, ErrorKind, Layout, Log, Result};
+use vellum::internal::is_in_place;
+use vellum::{Error, ErrorKind, Layout, Log, Result};
 
 /// How often to look whether another thread has opened the log again. A forked child may look for
 /// one that it does not have.
@@ -71,7 +72,7 @@ impl Events {
     fn follow(&self) -> Result<Log> {
         let mut successor = patiently(|| self.successor.try_write())?;
         let log = successor.as_ref().unwrap_or(&self.log);
-        if log.is_in_place() {
+        if is_in_place(log) {
             return Ok(log.clone());
         }
         let next = log.reopen()?;
@@ -102,11 +103,11 @@ impl Events {
 }
 
 fn append(log: &Log, event: &[u8]) -> Result<()> {
-    let bare = event.strip_suffix(b"\n");
-    let answer = match (log.layout(), bare) {
-        (Layout::Text, None) => log.append_vectored(&[IoSlice::new(event), IoSlice::new(b"\n")]),
-        (Layout::Text, Some(_)) => log.append(event),
-        (Layout::Framed, bare) => log.append(bare.unwrap_or(event)),
+    let is_text = log.layout() == Layout::Text;
+    let answer = match event.strip_suffix(b"\n") {
+        None if is_text => log.append_vectored(&[IoSlice::new(event), IoSlice::new(b"\n")]),
+        Some(bare) if !is_text => log.append(bare),
+        _ => log.append(event),
     };
     answer.map(|_| ())
 }
