@@ -1,21 +1,29 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod advice;
+mod follow;
+mod known;
 mod place;
 mod text;
 
 use std::path::{Path, PathBuf};
 
-use vellum::Result;
-use vellum::advice::Advice;
+use vellum::advice::NewLog;
+use vellum::{Result, Tuning};
+
+pub use advice::{Advice, FileAdvice, LogAdvice};
 
 /// Name of the file in its directory.
 pub const FILE_NAME: &str = "vellum.toml";
 
-/// Finds the advice for a log in `log`, which need not exist: the nearest file above it, as
-/// [`find`] takes it. A file in the log's own directory does not count.
+/// Finds the tuning for a new log: from the nearest file above it, as [`find`] takes it. A file in
+/// the log's own directory does not count.
 ///
-/// For [`Tuning::advice_from`](vellum::Tuning::advice_from).
+/// For [`Tuning::advice_from`](vellum::Tuning::advice_from). The advice is taken whole: its `wal`
+/// for a log that would be staged, its `log` for any other. A value that does not go with the
+/// choices of the program is left out, such as recycled files for a text log, and so is
+/// [`Fill::Mapped`](vellum::Fill::Mapped) on a filesystem where mapping is not safe.
 ///
 /// # Errors
 ///
@@ -24,8 +32,9 @@ pub const FILE_NAME: &str = "vellum.toml";
 /// # Cost
 ///
 /// Two system calls for each directory above.
-pub fn nearest(log: &Path) -> Result<Option<(PathBuf, Advice)>> {
-    place::nearest(log)
+pub fn nearest(log: &NewLog<'_>) -> Result<Option<(PathBuf, Tuning)>> {
+    let found = place::nearest(log.dir)?;
+    Ok(found.map(|(path, advice)| (path, follow::tuning(&advice, log))))
 }
 
 /// Finds the file that holds for logs and files that are created in `dir`: the one in `dir`, or

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use vellum::advice::Advice;
 use vellum::internal::OsResult;
 use vellum::{Error, ErrorKind, Result};
 
-use crate::{FILE_NAME, text};
+use crate::{Advice, FILE_NAME, text};
 
 /// No such file is longer; one that is was not made by us.
 const LEN_MAX: u64 = 64 << 10;

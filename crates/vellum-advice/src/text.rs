@@ -4,9 +4,11 @@ use std::fmt::{Display, Write};
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error};
-use vellum::advice::{Advice, FileAdvice, LogAdvice, Method};
+use vellum::advice::Method;
 use vellum::internal::{check_prefault, check_segment_capacity, check_sparse};
 use vellum::{Fill, Preallocate};
+
+use crate::{Advice, FileAdvice, LogAdvice};
 
 /// The version of the file that this crate writes, and the only one it reads.
 const VERSION: u64 = 1;

@@ -67,7 +67,7 @@ impl WritePath {
         use Filesystem::{Btrfs, Tmpfs};
         let filesystem = Filesystem::of(fd)?;
         let method = match method {
-            Method::Auto => internal::method(filesystem, sync),
+            Method::Auto => internal::knowledge::method(filesystem, sync),
             method => method,
         };
         match method {

@@ -1,7 +1,7 @@
 //! Facts about filesystems, and the choices that follow from them without a measurement.
 //!
-//! One place for [`Preallocate::Auto`], for the way to fill without a choice, and for
-//! [`Advice::known`](crate::advice::Advice::known); each with the reason. The figures were taken on
+//! One place for [`Preallocate::Auto`], for the way to fill that no program chose, and for
+//! `vellum_advice::Advice::known`; each with the reason. The figures were taken on
 //! Linux 6.18 with 2 cores, ext4, XFS and btrfs on loop devices in memory and ext4 on a virtio
 //! disk, to be read as ratios (`docs/benchmarks.md` has the method, `docs/decisions` the
 //! decisions); `vellum bench sync`, `commit` and `write` repeat them elsewhere.
@@ -40,19 +40,19 @@ use crate::{CommitPath, DeviceWrite, Fill, Layout, Preallocate};
 
 /// How a segment gets its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Preparation {
+pub struct Preparation {
     /// What [`Preallocate::Auto`] comes to; anything else is itself.
-    pub(crate) preallocate: Preallocate,
-    /// Whether to continue where the filesystem cannot allocate.
-    pub(crate) is_best_effort: bool,
+    pub preallocate: Preallocate,
+    /// Whether to go on where the filesystem cannot allocate.
+    pub is_best_effort: bool,
     /// Whether the blocks are written with zeros.
-    pub(crate) writes_zeros: bool,
+    pub writes_zeros: bool,
     /// Whether trimmed segments are used again.
-    pub(crate) recycles: bool,
+    pub recycles: bool,
 }
 
 /// How the segments of a log with these choices are prepared.
-pub(crate) fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fill) -> Preparation {
+pub fn preparation(filesystem: Filesystem, chosen: Preallocate, fill: Fill) -> Preparation {
     let is_staged = fill == Fill::Staged;
     let preallocate = match chosen {
         Preallocate::Auto if is_staged => Preallocate::Recycle,
@@ -84,8 +84,8 @@ pub(crate) fn grows_when_ready(layout: Layout, chosen: Preallocate, fill: Fill) 
     layout == Layout::Text || (fill == Fill::Mapped && goes_in_steps(layout, chosen, fill))
 }
 
-/// The way to fill without a choice.
-pub(crate) fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
+/// The way to fill where nobody has chosen one.
+pub fn fill(filesystem: Filesystem, preallocate: Preallocate) -> Fill {
     let is_hazardous = filesystem.mapping_hazard().is_some() || preallocate == Preallocate::Sparse;
     if is_hazardous { Fill::Pwrite } else { Fill::Mapped }
 }
@@ -139,8 +139,8 @@ pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
     }
 }
 
-/// Bytes of log in a segment without a choice.
-pub(crate) fn segment_capacity_bytes(fill: Fill) -> u64 {
+/// Bytes of log in a segment where nobody has chosen.
+pub fn segment_capacity_bytes(fill: Fill) -> u64 {
     match fill {
         Fill::Staged => STAGED_CAPACITY_BYTES_DEFAULT,
         Fill::Mapped | Fill::Pwrite => SEGMENT_CAPACITY_BYTES_DEFAULT,
@@ -148,7 +148,7 @@ pub(crate) fn segment_capacity_bytes(fill: Fill) -> u64 {
 }
 
 /// Why a log cannot be kept here at all, or `None` where it can.
-pub(crate) fn refusal(filesystem: Filesystem) -> Option<&'static str> {
+pub fn refusal(filesystem: Filesystem) -> Option<&'static str> {
     match filesystem {
         Filesystem::Network(_) => Some(
             "a log on a network filesystem cannot be shared, because its control file is \

@@ -20,9 +20,9 @@
 //!   one is due.
 //! - [`Error`] has a [kind](ErrorKind), the file and the position that it is about, and what helps.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after a
-//!   log. Their reports are in [`stat`]; programs that ship a log find theirs in [`ship`].
-//! - [`Advice`](advice::Advice) is what `vellum advise` measured for the files below a directory;
-//!   [`Tuning::advice_from`] follows it when a log is created.
+//!   log. What they report is in [`stat`]; programs that ship a log find theirs in [`ship`].
+//! - [`Tuning::advice_from`] follows a measurement of `vellum advise` when a log is created: the
+//!   crate `vellum-advice` reads it.
 //!
 //! With the crate `vellum-loggers` a log is the place where `tracing` and the crate `log` write to.
 //! The crate `vellum-parallel` is apart from the log: with it, several threads write one ordinary
@@ -31,7 +31,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
-pub mod advice;
 mod bus_errors;
 mod error;
 mod escape;
@@ -63,7 +62,13 @@ pub use options::commit_path::{CommitPath, DeviceWrite};
 pub use options::policy::OnFull;
 pub use options::tuning::Tuning;
 
-/// The reports of a log: its state, its figures, its damage, and the results of calls.
+/// For programs that find a tuning for a new log where it is created: [`Tuning::advice_from`].
+pub mod advice {
+    pub use crate::options::advice::{AdviceSource, NewLog};
+    pub use crate::options::method::Method;
+}
+
+/// What a log reports: its state, its figures, its damage, and what a call has done.
 pub mod stat {
     pub use crate::identity::{Recovery, RecoveryReason};
     pub use crate::log::{
@@ -124,7 +129,20 @@ pub mod internal {
     pub use crate::error::OsResult;
     pub use crate::escape::{escaped, escaped_lines};
     pub use crate::format::utc::Moment;
-    pub use crate::knowledge::method;
     pub use crate::log::Buffer;
-    pub use crate::options::limits::{check_prefault, check_segment_capacity, check_sparse};
+    pub use crate::options::limits::{
+        PREFAULT_BYTES_DEFAULT, check_prefault, check_segment_capacity, check_sparse,
+    };
+
+    /// Refuses options that contradict each other, as opening does.
+    pub fn check(options: &crate::Options) -> crate::Result<()> {
+        options.check()
+    }
+
+    /// What is known of filesystems.
+    pub mod knowledge {
+        pub use crate::knowledge::{
+            Preparation, fill, method, preparation, refusal, segment_capacity_bytes,
+        };
+    }
 }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use vellum::advice::{Advice, FileAdvice, LogAdvice};
+use vellum_advice::{Advice, FileAdvice, LogAdvice};
 
 use super::Purpose;
 use super::advised::Advised;

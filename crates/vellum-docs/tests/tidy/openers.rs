@@ -53,7 +53,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/vellum-sys/src/cache.rs", "the kernel's own file below /proc"),
     ("crates/vellum-sys/src/process.rs", "the kernel's own files below /proc and /sys"),
     ("crates/vellum-sys/src/device.rs", "the kernel's own files below /sys"),
-    ("crates/vellum/src/advice/known.rs", "a directory, to ask for its filesystem"),
+    ("crates/vellum-advice/src/known.rs", "a directory, to ask for its filesystem"),
     ("crates/vellum/src/shared/weak_atomics.rs", "a list that the user of the model names"),
     ("crates/vellum-advice/src/place.rs", "vellum.toml, whose place and owner it checks"),
     ("crates/vellum-parallel/src/file.rs", "the file that the caller names"),

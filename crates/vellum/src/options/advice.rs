@@ -1,52 +1,83 @@
-//! The advice of a measurement for the files of a directory, and where a program finds it.
+//! A log that is about to be created, and the function of the program that tunes it.
 
 use std::path::{Path, PathBuf};
 
-use crate::Result;
-use crate::options::choice::{Fill, Preallocate};
-use crate::options::method::Method;
+use crate::options::choice::{Fill, Layout, Preallocate};
+use crate::options::limits::check_sparse;
+use crate::sys::filesystem::Filesystem;
+use crate::{Options, Result, Tuning};
 
-/// How to find the advice for a log: from the path of its directory, which need not exist, the
-/// advice and its file; `None` where there is none.
-pub type AdviceSource = fn(&Path) -> Result<Option<(PathBuf, Advice)>>;
-
-/// The advice of a measurement for the files of a directory.
+/// Finds a tuning for a log that is about to be created, and the file that it is from; `None` where
+/// there is none.
 ///
-/// The crate `vellum-advice` reads it from a file `vellum.toml`, which `vellum advise` writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Advice {
-    /// For logs that commit: those of [`Options::wal`](crate::Options::wal), and others that ask
-    /// for [`Fill::Staged`].
-    pub wal: LogAdvice,
-    /// For all other logs. Its `fill` is never [`Fill::Staged`].
-    pub log: LogAdvice,
-    /// For one large file that several threads write with the crate `vellum-parallel`.
-    pub file: FileAdvice,
-}
+/// The crate `vellum-advice` has one: `vellum_advice::nearest`.
+pub type AdviceSource = fn(&NewLog<'_>) -> Result<Option<(PathBuf, Tuning)>>;
 
-/// The advice for logs; `None` where there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogAdvice {
-    /// How file space is made ready.
-    pub preallocate: Option<Preallocate>,
-    /// How records are written to the segment files.
+/// A log that is about to be created, and the choices of the program for it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct NewLog<'a> {
+    /// The directory of the log, which need not exist.
+    pub dir: &'a Path,
+    /// How records are laid out in the segments.
+    pub layout: Layout,
+    /// Whether the program wants the records staged.
+    pub is_staged: bool,
+    /// Whether the log may be filled through a mapping: a full disk cannot kill the process by it,
+    /// and the program has chosen nothing that a mapping contradicts.
+    pub may_be_mapped: bool,
+    /// [`Tuning::fill`] of the program.
     pub fill: Option<Fill>,
-    /// Bytes of log a segment holds, as in
-    /// [`Tuning::segment_capacity_bytes`](crate::Tuning::segment_capacity_bytes).
-    pub segment_capacity_bytes: Option<u64>,
-    /// How far ahead the process that creates the log makes pages ready, as in
-    /// [`Tuning::prefault_bytes`](crate::Tuning::prefault_bytes). It is not stored with the log, so
-    /// a later opener has its own.
-    pub prefault_bytes: Option<u64>,
+    /// [`Tuning::preallocate`] of the program.
+    pub preallocate: Option<Preallocate>,
 }
 
-/// The advice for one large file that several threads write; `None` where there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileAdvice {
-    /// Which way pieces take into the file.
-    pub method: Option<Method>,
-    /// Bytes to write at a time: a multiple of 4096, at most 1 GiB.
-    pub piece_bytes: Option<u64>,
-    /// How many threads write: from 1 to 1024.
-    pub threads: Option<u32>,
+impl<'a> NewLog<'a> {
+    /// The log in `dir` that these options would create. A filesystem that is not known may be one
+    /// on which mapping is safe.
+    #[doc(hidden)]
+    pub fn of(options: &Options, dir: &'a Path, filesystem: Option<Filesystem>) -> NewLog<'a> {
+        let is_hazardous = filesystem.is_some_and(|found| found.mapping_hazard().is_some());
+        let Tuning { fill, preallocate, .. } = options.tuning;
+        NewLog {
+            dir,
+            layout: options.layout.unwrap_or_default(),
+            is_staged: options.wanted_fill() == Some(Fill::Staged),
+            // Every tool reads a log that is of the kind to be filled by `pwrite`.
+            may_be_mapped: !is_hazardous
+                && options.fill_of_kind != Some(Fill::Pwrite)
+                && check_sparse(preallocate, Some(Fill::Mapped)).is_ok(),
+            fill,
+            preallocate,
+        }
+    }
+}
+
+impl Options {
+    /// These options for a new log in `dir`, which exists, completed by the source of the program,
+    /// and the file that the source names.
+    pub(crate) fn advised(
+        &self,
+        dir: &Path,
+        filesystem: Filesystem,
+    ) -> Result<(Options, Option<PathBuf>)> {
+        let Some((path, advised)) = self.advice_for(&NewLog::of(self, dir, Some(filesystem)))?
+        else {
+            return Ok((self.clone(), None));
+        };
+        let tuning = self.tuning.clone().or(advised);
+        let options = Options { tuning, ..self.clone() };
+        options.check()?;
+        Ok((options, Some(path)))
+    }
+
+    /// Refuses to create a log in `dir`, which need not exist, where the source of the program
+    /// fails.
+    pub(crate) fn check_advice(&self, dir: &Path) -> Result<()> {
+        self.advice_for(&NewLog::of(self, dir, None)).map(drop)
+    }
+
+    fn advice_for(&self, log: &NewLog<'_>) -> Result<Option<(PathBuf, Tuning)>> {
+        self.tuning.advice_from.map_or(Ok(None), |source| source(log))
+    }
 }

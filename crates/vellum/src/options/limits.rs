@@ -18,7 +18,7 @@ pub(crate) const SEGMENT_CAPACITY_BYTES_MAX: u64 = 1 << 30;
 /// larger pages asks for multiples of those.
 pub(crate) const CAPACITY_UNIT_BYTES: u64 = 4096;
 /// How far ahead of the tail pages are made ready (see `docs/benchmarks.md` for the measurement).
-pub(crate) const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
+pub const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
 /// Four segments of the default capacity: the one being written, the next, and two late writers.
 pub(crate) const MAPPED_BYTES_MAX_DEFAULT: u64 = 256 << 20;
 

@@ -7,8 +7,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// How the crate `vellum-parallel` writes one large file from several threads.
 ///
-/// It is here because `vellum.toml` may name one:
-/// [`FileAdvice::method`](crate::advice::FileAdvice).
+/// It is here because `vellum.toml` may name one, and `vellum-parallel` does not need that crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {

@@ -155,17 +155,14 @@ impl Tuning {
         self
     }
 
-    /// Where to find what was measured for the directory of a new log. Default: nowhere.
+    /// Where to find a tuning for a new log. Default: nowhere.
     ///
-    /// `source` is asked when a log is created, with the path of its directory, which need not
-    /// exist; that of the crate `vellum-advice` finds the nearest `vellum.toml` above:
-    /// `Tuning::new().advice_from(vellum_advice::nearest)`. Its error is that of opening.
+    /// `source` is called when a log is created. `vellum_advice::nearest` is one: it reads the
+    /// nearest `vellum.toml` above the log. An error of the source is that of opening.
     ///
-    /// The advice is taken whole: its `wal` for a log that would be staged, its `log` for any
-    /// other. It fills in the choices that the program left out. A value that does not fit the
-    /// program's choices is skipped, such as recycled files for a text log; and so is
-    /// [`Fill::Mapped`] on a filesystem where mapping is not safe. A log that exists is never
-    /// changed, and the source is not asked.
+    /// Of its tuning count `segment_capacity_bytes`, `preallocate`, `fill` and `prefault_bytes`,
+    /// where the program has not chosen them. A log that exists is never changed, and the source is
+    /// not called for it.
     pub fn advice_from(mut self, source: AdviceSource) -> Tuning {
         self.advice_from = Some(source);
         self

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use vellum::advice::Advice;
+use vellum_advice::Advice;
 use vellum_parallel::{FileOptions, Method, ResultFile};
 
 use super::Field;

@@ -4,10 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use vellum::advice::{Advice, Method};
+use vellum::advice::Method;
 use vellum::stat::Stat;
 use vellum::{ErrorKind, Fill, Options, Preallocate, Tuning};
-use vellum_advice::FILE_NAME;
+use vellum_advice::{Advice, FILE_NAME};
 
 use crate::support::child::{self, Child};
 use crate::support::mount::Mount;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use vellum::advice::{Advice, FileAdvice, LogAdvice, Method};
+use vellum::advice::Method;
 use vellum::{Create, ErrorKind, Fill, Options, Preallocate};
-use vellum_advice::FILE_NAME;
+use vellum_advice::{Advice, FILE_NAME, FileAdvice, LogAdvice};
 
 use super::advice::{advise, following};
 use crate::support::{memory_scratch, scratch};

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use vellum::advice::Method;
+use vellum::internal::{OsResult, PREFAULT_BYTES_DEFAULT, knowledge};
+use vellum::{Fill, Preallocate, Result};
+use vellum_sys::filesystem::Filesystem;
 
-use crate::error::OsResult;
-use crate::options::advice::{Advice, FileAdvice, LogAdvice};
-use crate::options::limits::PREFAULT_BYTES_DEFAULT;
-use crate::options::method::Method;
-use crate::sys::filesystem::Filesystem;
-use crate::{Fill, Preallocate, Result, knowledge, sys};
+use crate::{Advice, FileAdvice, LogAdvice};
 
 /// A piece of a large file; more at a time was no faster.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -27,7 +26,7 @@ impl Advice {
     pub fn known(dir: impl AsRef<Path>) -> Result<Advice> {
         let dir = dir.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let fd = sys::file::open(dir, flags, 0).or_os("open the directory", dir)?;
+        let fd = vellum_sys::file::open(dir, flags, 0).or_os("open the directory", dir)?;
         let filesystem = Filesystem::of(&fd).or_os("tell the filesystem of", dir)?;
         Ok(advice(filesystem))
     }
