@@ -6,6 +6,7 @@ pub mod child;
 pub mod counts;
 pub mod fork;
 pub mod kernel;
+pub mod missing;
 pub mod mount;
 pub mod plants;
 pub mod syncs;
@@ -127,5 +128,5 @@ pub fn is_root(test: &str) -> bool {
 /// Says why a test did nothing, or fails where nothing may be skipped.
 #[track_caller]
 pub fn skip(test: &str, why: &str) {
-    vellum_skip::skip(format_args!("{test}: {why}"));
+    missing::skip(format_args!("{test}: {why}"));
 }

@@ -10,7 +10,7 @@ fn what_a_disk_forgot_is_found_and_nothing_on_an_honest_one() {
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => {}
-        Some(77) => vellum_skip::skip(text.trim()),
+        Some(77) => vellum_testing::missing::skip(text.trim()),
         _ => panic!("{text}"),
     }
 }

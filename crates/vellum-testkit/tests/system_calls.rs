@@ -19,7 +19,9 @@ const READY: usize = 0;
 
 fn main() {
     if let Err(error) = trace::try_tracing() {
-        return vellum_skip::skip(format_args!("a child process cannot be traced here: {error}"));
+        return vellum_testing::missing::skip(format_args!(
+            "a child process cannot be traced here: {error}"
+        ));
     }
     let tests: [(&str, fn()); 12] = [
         ("appends_through_a_mapping_make_a_few_system_calls_a_window", count_calls_of_appends),

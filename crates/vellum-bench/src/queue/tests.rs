@@ -29,7 +29,7 @@ fn each(test: impl Fn(&Path, Box<dyn WriteQueue>)) {
             Ok(queue) => test(&path, queue),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-                vellum_skip::skip(error);
+                vellum_testing::missing::skip(error);
             }
         }
     }
@@ -85,7 +85,7 @@ fn zeroing_comes_before_the_write_that_needs_it() {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
                 assert!(error.to_string().contains("ZERO_RANGE"), "{error}");
-                return vellum_skip::skip(error);
+                return vellum_testing::missing::skip(error);
             }
         }
         drop(queue);

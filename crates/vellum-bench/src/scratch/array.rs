@@ -168,7 +168,7 @@ mod tests {
         let run = dir.path().join("run");
         fs::create_dir(&run).unwrap();
         if Path::new("/dev/md99").exists() {
-            return vellum_skip::skip("this system has an array of that number");
+            return vellum_testing::missing::skip("this system has an array of that number");
         }
         fs::write(run.join("md99.array"), "/dev/md99").unwrap();
         fs::write(run.join("log"), "/dev/md99").unwrap();

@@ -36,7 +36,7 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
         .and_then(|()| Room::new(home.path(), Room::bytes_for(bytes, &Making::default())))
     {
         Ok(room) => room,
-        Err(error) => return vellum_skip::skip(error),
+        Err(error) => return vellum_testing::missing::skip(error),
     };
     let empty = free(&dir);
     for kind in ScratchKind::ALL {
@@ -53,7 +53,7 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
             Err(_) if kind == ScratchKind::Raid0Ext4 && !Path::new("/proc/mdstat").exists() => {
                 eprintln!("{kind} left out: this kernel knows no arrays");
             }
-            Err(error) => vellum_skip::skip(format_args!("{kind}: {error}")),
+            Err(error) => vellum_testing::missing::skip(format_args!("{kind}: {error}")),
         }
         // A child that another test forks meanwhile may hold what we had open, as long as it lives.
         let is_given_back = || !has_device(kind) && free(&dir) >= empty - (1 << 20);
@@ -76,7 +76,7 @@ fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
     let outside = home.path().join("run");
     fs::create_dir(&outside).unwrap();
     if let Err(missing) = ScratchKind::check(&[ScratchKind::Ext4]) {
-        return vellum_skip::skip(missing);
+        return vellum_testing::missing::skip(missing);
     }
     let (mut ready, tell) = std::io::pipe().unwrap();
     let child = fork_child(|| {
@@ -102,7 +102,7 @@ fn a_directory_removed_from_outside_while_it_is_mounted_leaves_no_device() {
     let mut answer = [0];
     ready.read_exact(&mut answer).unwrap();
     if answer == [0] {
-        return vellum_skip::skip("no filesystem can be made here");
+        return vellum_testing::missing::skip("no filesystem can be made here");
     }
     assert!(is_attached());
     fs::remove_dir_all(&outside).unwrap();
@@ -134,7 +134,7 @@ fn a_filesystem_is_made_with_options_and_filled_in_pieces_as_asked_for() {
             .and_then(|room| Ok((room.furnish(kind, bytes, &making)?, room)));
         let (scratch, _room) = match made {
             Ok(made) => made,
-            Err(error) => return vellum_skip::skip(format_args!("{kind}: {error}")),
+            Err(error) => return vellum_testing::missing::skip(format_args!("{kind}: {error}")),
         };
         let free = free_percent(scratch.dir());
         assert!((40..45).contains(&free), "{kind}: {free} % are free");
@@ -154,7 +154,7 @@ fn options_that_mkfs_refuses_are_told_in_its_words() {
         .and_then(|()| Room::new(home.path(), Room::bytes_for(1 << 20, &making)));
     let room = match made {
         Ok(room) => room,
-        Err(missing) => return vellum_skip::skip(missing),
+        Err(missing) => return vellum_testing::missing::skip(missing),
     };
     let error = room.furnish(ScratchKind::Ext4, 1 << 20, &making).err().unwrap().to_string();
     assert!(error.starts_with("mkfs.ext4 -q -F "), "{error}");

@@ -23,7 +23,7 @@ pub(crate) fn have(tools: &[&str]) -> bool {
     match tools.iter().find(is_missing) {
         None => true,
         Some(tool) => {
-            vellum_skip::skip(format_args!("{tool} is missing"));
+            vellum_testing::missing::skip(format_args!("{tool} is missing"));
             false
         }
     }
@@ -35,7 +35,7 @@ pub(crate) fn have_spdlog() -> bool {
     check.args(["-fsyntax-only", "-x", "c++", "-include", "spdlog/spdlog.h", "/dev/null"]);
     let is_there = check.output().is_ok_and(|output| output.status.success());
     if !is_there {
-        vellum_skip::skip(format_args!("spdlog is missing (libspdlog-dev)"));
+        vellum_testing::missing::skip(format_args!("spdlog is missing (libspdlog-dev)"));
     }
     is_there
 }

@@ -64,7 +64,7 @@ fn has_sanitizers() -> bool {
     compiler.args(["-fsanitize=address,undefined", "-o"]).arg(dir.path().join("main")).arg(main);
     let has = compiler.output().is_ok_and(|output| output.status.success());
     if !has {
-        vellum_skip::skip("this compiler has no sanitizers");
+        vellum_testing::missing::skip("this compiler has no sanitizers");
     }
     has
 }

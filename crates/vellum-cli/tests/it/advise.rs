@@ -98,7 +98,7 @@ fn without_write_nothing_is_written_and_the_content_is_shown() {
 #[test]
 fn memory_is_measured_too_and_warned_of() {
     let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
-        return vellum_skip::skip("there is no /dev/shm to write to");
+        return vellum_testing::missing::skip("there is no /dev/shm to write to");
     };
     let path = dir.path().to_str().unwrap();
     let json = run(&["advise", path, "--seconds", "1", "--for", "log", "--json", "-"], b"").good();

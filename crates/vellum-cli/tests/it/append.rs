@@ -60,7 +60,7 @@ fn in_a_text_log_a_record_that_ended_in_nul_gets_a_newline() {
 #[test]
 fn a_new_log_whose_name_cannot_be_synced_is_told_of_once() {
     if !rustix::process::geteuid().is_root() {
-        return vellum_skip::skip("it needs root");
+        return vellum_testing::missing::skip("it needs root");
     }
     let home = tempfile::tempdir().unwrap();
     let log = home.path().join("log");

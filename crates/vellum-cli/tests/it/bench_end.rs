@@ -31,7 +31,7 @@ fn suites() -> impl Iterator<Item = &'static &'static [&'static str]> {
     let found = Command::new("qemu-nbd").arg("--version").stdout(Stdio::null()).status();
     let has_qemu = found.is_ok_and(|status| status.success());
     if !has_qemu {
-        vellum_skip::skip("qemu-nbd is missing");
+        vellum_testing::missing::skip("qemu-nbd is missing");
     }
     SUITES.iter().filter(move |suite| has_qemu || !suite.contains(&QEMU))
 }
@@ -103,7 +103,7 @@ fn has_grandchild(id: u32) -> bool {
 #[test]
 fn a_run_that_is_killed_leaves_nothing() {
     if let Some(reason) = missing() {
-        return vellum_skip::skip(reason);
+        return vellum_testing::missing::skip(reason);
     }
     suites().for_each(|suite| end_by(Signal::KILL, suite));
 }
@@ -111,7 +111,7 @@ fn a_run_that_is_killed_leaves_nothing() {
 #[test]
 fn a_run_that_is_interrupted_from_the_keyboard_leaves_nothing() {
     if let Some(reason) = missing() {
-        return vellum_skip::skip(reason);
+        return vellum_testing::missing::skip(reason);
     }
     suites().for_each(|suite| end_by(Signal::INT, suite));
 }

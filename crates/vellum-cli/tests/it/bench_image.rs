@@ -48,7 +48,7 @@ fn fio_writes_the_same_where_it_is_installed() {
     let options = ["--check-with", "fio", "--states", "off,metadata", "--engines", "aio"];
     let ran = bench(&place, &[&options[..], &["--json", "-"]].concat());
     if ran.stderr.contains("fio is missing") {
-        return vellum_skip::skip("there is no fio here");
+        return vellum_testing::missing::skip("there is no fio here");
     }
     let report = results(&ran.good());
     let cases = rows(&report);
@@ -125,7 +125,7 @@ fn a_filled_filesystem_with_options_is_told_in_the_conditions() {
     let states = ["--states", "metadata", "--engines", "aio", "--json", json.to_str().unwrap()];
     let ran = run(&[&["bench", "image"], &SMALL[..], &options, &states].concat(), b"");
     if ran.code == 2 {
-        return vellum_skip::skip(ran.stderr);
+        return vellum_testing::missing::skip(ran.stderr);
     }
     ran.good();
     let report = results(&fs::read_to_string(&json).unwrap());

@@ -35,7 +35,7 @@ fn a_log_that_was_not_cached_is_not_cached_when_it_was_read() {
         let before = closed(&place.log());
         assert_eq!(before.len(), 4, "{before:?}");
         if before.iter().any(|(_, pages)| *pages > 0) {
-            vellum_skip::skip("this filesystem keeps its files in memory");
+            vellum_testing::missing::skip("this filesystem keeps its files in memory");
             return;
         }
         for command in ["verify", "cat"] {

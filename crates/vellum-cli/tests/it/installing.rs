@@ -34,7 +34,7 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_program_that_ships_is_installed_where_it_was_built() {
     if Command::new("objcopy").arg("--version").output().is_err() {
-        return vellum_skip::skip("objcopy is missing");
+        return vellum_testing::missing::skip("objcopy is missing");
     }
     let place = Place::new();
     let root = place.dir().join("root");

@@ -31,7 +31,7 @@ fn state(log: &Path) -> Vec<(PathBuf, u64, u64, i64, i64)> {
 fn is_root() -> bool {
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     if !is_root {
-        vellum_skip::skip(format_args!("as who may only read: it needs root"));
+        vellum_testing::missing::skip(format_args!("as who may only read: it needs root"));
     }
     is_root
 }

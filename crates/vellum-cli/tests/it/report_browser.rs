@@ -84,7 +84,7 @@ fn page(place: &Place) -> PathBuf {
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(mut browser) = Browser::start() else {
-        return vellum_skip::skip("no chromium here; `make extras` installs it");
+        return vellum_testing::missing::skip("no chromium here; `make extras` installs it");
     };
     let place = Place::new();
     let page = page(&place);

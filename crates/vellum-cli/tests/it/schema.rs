@@ -72,7 +72,7 @@ fn the_jq_line_of_the_page_finds_a_figure() {
     let mut lines = page.lines().filter(|line| line.starts_with("    ") && line.contains("| jq "));
     let (Some(line), None) = (lines.next(), lines.next()) else { panic!("one line has jq") };
     if Command::new("jq").arg("--version").output().is_err() {
-        return vellum_skip::skip("jq is missing");
+        return vellum_testing::missing::skip("jq is missing");
     }
     let place = Place::new();
     let bin = Path::new(env!("CARGO_BIN_EXE_vellum")).parent().unwrap().to_str().unwrap();

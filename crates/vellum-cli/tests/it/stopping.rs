@@ -128,7 +128,7 @@ fn a_second_signal_ends_it_at_once() {
 #[test]
 fn a_terminal_that_closes_is_no_second_signal() {
     if is_ignored(1) {
-        return vellum_skip::skip("SIGHUP is ignored here");
+        return vellum_testing::missing::skip("SIGHUP is ignored here");
     }
     let place = Place::new();
     let mut running = place.start("append", &["--ack"]);

@@ -98,7 +98,7 @@ fn raised(old: &BTreeMap<String, usize>, new: &BTreeMap<String, usize>) -> Vec<S
 fn a_ceiling_is_raised_in_a_commit_of_its_own() {
     let commits = match commits() {
         Ok(commits) => commits,
-        Err(why) => return vellum_skip::skip(why),
+        Err(why) => return vellum_testing::missing::skip(why),
     };
     let faults: Vec<String> = commits.iter().flat_map(|commit| faults(commit)).collect();
     crate::report("ceilings that a commit raised beside something else", &faults);

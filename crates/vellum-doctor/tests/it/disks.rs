@@ -91,7 +91,9 @@ impl Group {
         match made.and_then(|()| fs::write(limit, format!("{device} 200"))) {
             Ok(()) => Some(group),
             Err(error) => {
-                vellum_skip::skip(format!("no control group with a limit can be had: {error}"));
+                vellum_testing::missing::skip(format!(
+                    "no control group with a limit can be had: {error}"
+                ));
                 None
             }
         }

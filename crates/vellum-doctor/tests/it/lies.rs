@@ -22,7 +22,7 @@ fn checked(words: &[&str], dir: &Path) -> (String, Option<i32>) {
 fn what_is_lost_is_said_if_there_was_a_cut() {
     let dir = tempfile::tempdir().unwrap();
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
-        return vellum_skip::skip("/dev/shm cannot be written to");
+        return vellum_testing::missing::skip("/dev/shm cannot be written to");
     };
     let witness = other.path().join("promises");
     let witness = text(&witness);

@@ -72,7 +72,7 @@ fn checked(dir: &Path, witness: &str) -> (Option<i32>, String) {
 fn a_check_waits_for_nothing_and_reads_nothing_without_end() {
     let (dir, other) = (scratch(), scratch());
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
-        return vellum_skip::skip("/dev/shm cannot be written to");
+        return vellum_testing::missing::skip("/dev/shm cannot be written to");
     };
     let witness = memory.path().join("promises");
     let witness = witness.to_str().unwrap();

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use vellum_skip::skip;
+use vellum_testing::missing::skip;
 
 /// Starting one takes seconds, and much longer where everything runs at once.
 const PATIENCE: Duration = Duration::from_secs(120);

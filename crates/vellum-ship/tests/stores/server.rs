@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vellum_ship::store::{self, Store};
-use vellum_skip::skip;
 use vellum_testing::child::die_with_parent;
+use vellum_testing::missing::skip;
 
 pub(crate) const USER: &str = "vellumtest";
 pub(crate) const SECRET: &str = "vellum-test-secret";

@@ -160,7 +160,7 @@ fn choose_cases(arguments: &Arguments) -> Vec<Case> {
 
 /// Says what is left out; an error where everything has to run.
 fn skip(what: &str) -> anyhow::Result<()> {
-    if vellum_skip::is_all_required() {
+    if vellum_testing::missing::is_all_required() {
         bail!("VELLUM_REQUIRE=all, and {what}");
     }
     println!("SKIPPED: {what}");

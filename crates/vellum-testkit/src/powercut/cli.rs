@@ -156,7 +156,7 @@ pub fn main() -> ExitCode {
 /// Tells an error and gives the exit status for it.
 fn tell(error: &anyhow::Error) -> u8 {
     say_as("vellum-powercut", format_args!("{error:#}"));
-    let may_be_missing = !vellum_skip::is_all_required();
+    let may_be_missing = !vellum_testing::missing::is_all_required();
     if error.is::<Missing>() && may_be_missing { MACHINE_CANNOT } else { CANNOT_RUN }
 }
 

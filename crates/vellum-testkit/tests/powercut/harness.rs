@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &[&str]) -> Option<Run> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let stderr = text(&output.stderr);
     if output.status.code() == Some(MACHINE_CANNOT) {
-        vellum_skip::skip(stderr.trim());
+        vellum_testing::missing::skip(stderr.trim());
         return None;
     }
     Some(Run { status: output.status.code(), stdout: text(&output.stdout), stderr, kept })

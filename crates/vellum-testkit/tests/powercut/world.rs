@@ -142,7 +142,7 @@ fn nothing_remains_of_a_run_that_is_killed() {
         assert!(Command::new("sh").args(["-c", &kill]).status().is_ok());
         let ended = child.wait_with_output().expect("it is a child");
         if ended.status.code() == Some(MACHINE_CANNOT) {
-            return vellum_skip::skip("this machine cannot cut the power");
+            return vellum_testing::missing::skip("this machine cannot cut the power");
         }
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(was_there && !ended.status.success(), "{}: {said}", ended.status);

@@ -18,7 +18,7 @@ fn a_log_is_measured_beside_a_neighbour_and_nothing_is_left() {
     let output = command.args(["--limit", "64M"]).arg(dir.path()).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(77) {
-        return vellum_skip::skip(told.trim());
+        return vellum_testing::missing::skip(told.trim());
     }
     assert_eq!(output.status.code(), Some(0), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -46,7 +46,7 @@ fn a_log_beside_a_neighbour_follows_no_plant() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         match output.status.code() {
             Some(0 | 2) => {}
-            Some(77) => return vellum_skip::skip(told.trim()),
+            Some(77) => return vellum_testing::missing::skip(told.trim()),
             code => panic!("{code:?}: {told}"),
         }
     }

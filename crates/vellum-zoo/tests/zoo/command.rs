@@ -67,7 +67,7 @@ pub(crate) fn is_ext4_possible() -> bool {
     match Filesystem::Ext4.look_for_maker() {
         Ok(()) => true,
         Err(missing) => {
-            vellum_skip::skip(missing);
+            vellum_testing::missing::skip(missing);
             false
         }
     }

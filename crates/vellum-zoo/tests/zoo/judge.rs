@@ -13,7 +13,7 @@ fn doctor() -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    vellum_skip::skip("vellum-doctor was not built");
+    vellum_testing::missing::skip("vellum-doctor was not built");
     None
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn is_possible() -> bool {
     match look_for_needs() {
         Ok(()) => true,
         Err(missing) => {
-            vellum_skip::skip(missing);
+            vellum_testing::missing::skip(missing);
             false
         }
     }

@@ -180,7 +180,7 @@ fn a_file_on_the_same_disk_is_no_witness() {
     let error = file_witness(&dir.path().join("promises"), dir.path()).err().unwrap();
     assert!(error.to_string().contains("the cut reaches it too"), "{error}");
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
-        return vellum_skip::skip("/dev/shm cannot be written to");
+        return vellum_testing::missing::skip("/dev/shm cannot be written to");
     };
     let path = memory.path().join("promises");
     let mut witness = file_witness(&path, dir.path()).unwrap();

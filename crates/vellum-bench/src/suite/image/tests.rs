@@ -43,7 +43,7 @@ fn all_states_and_engines_run_and_are_verified_and_nothing_is_left() {
 #[test]
 fn images_of_qemu_are_made_and_written_and_read_by_it() {
     if let Err(missing) = qemu::check() {
-        return vellum_skip::skip(missing);
+        return vellum_testing::missing::skip(missing);
     }
     let dir = tempfile::tempdir().unwrap();
     let mut config = small(dir.path());
@@ -64,7 +64,7 @@ fn images_of_qemu_are_made_and_written_and_read_by_it() {
 #[test]
 fn each_engine_of_qemu_writes_an_image() {
     if let Err(missing) = qemu::check() {
-        return vellum_skip::skip(missing);
+        return vellum_testing::missing::skip(missing);
     }
     for engine in ImageEngine::ALL {
         let dir = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn each_engine_of_qemu_writes_an_image() {
 #[test]
 fn an_image_that_qemu_refuses_or_that_holds_something_else_fails_with_its_words() {
     if let Err(missing) = qemu::check() {
-        return vellum_skip::skip(missing);
+        return vellum_testing::missing::skip(missing);
     }
     let dir = tempfile::tempdir().unwrap();
     let load = a_load(FirstTouch::Plain, 512, 100);

@@ -1,5 +1,5 @@
-//! The report of a test that cannot run on this machine: that it was skipped, or, where everything
-//! has to run (`VELLUM_REQUIRE=all`), that this is a failure.
+//! Saying that a test cannot run on this machine: that it was skipped, or, where everything has to
+//! run (`VELLUM_REQUIRE=all`), that this is a failure.
 
 use std::fmt::Display;
 use std::io::Write;
