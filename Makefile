@@ -113,7 +113,7 @@ test-python: tools $(VENV)/installed ## the tests of the Python package
 
 # A workspace of its own, as the peers are. The first build takes two minutes, the tests fifteen seconds.
 openraft: tools ## openraft's own test suite on the Raft log of `examples/raft_log`
-	$(CARGO) test --manifest-path crates/vellum-openraft/Cargo.toml --target-dir $(TARGET)/openraft --locked --quiet
+	$(CARGO) test --manifest-path examples/openraft/Cargo.toml --target-dir $(TARGET)/openraft --locked --quiet
 
 # MUTANTS='format --sample 50': which areas, and how many of each. It goes on where it was stopped; all of them take hours.
 mutants: ## change the library in a thousand small ways, and count which the tests notice

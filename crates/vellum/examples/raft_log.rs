@@ -1,7 +1,7 @@
 //! The log of a Raft node: `cargo run --release --example raft_log -- DIR`.
 //!
 //! The store is in `raft_log/store.rs`, to be copied. This program plays a follower whose leader
-//! changes: entries, a vote, a conflicting suffix, a compaction. `crates/vellum-openraft` has the
+//! changes: entries, a vote, a conflicting suffix, a compaction. `examples/openraft` has the
 //! same store behind the traits of openraft.
 
 use std::io::Result;

@@ -17,7 +17,7 @@ impl Source {
     /// Every Rust source of every crate.
     pub(crate) fn all() -> Vec<Source> {
         let mut all = Source::below("crates/");
-        all.extend(Source::below("fuzz/"));
+        ["examples/", "fuzz/"].iter().for_each(|folder| all.extend(Source::below(folder)));
         all
     }
 

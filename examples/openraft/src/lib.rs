@@ -16,7 +16,7 @@ use openraft::{
 };
 use vellum::Options;
 
-#[path = "../../vellum/examples/raft_log/store.rs"]
+#[path = "../../../crates/vellum/examples/raft_log/store.rs"]
 mod store;
 
 use store::RaftLog;
