@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::log::keep::cursors::cursor::{Cursor, CursorHold};
 use crate::log::keep::cursors::file::CursorFile;
-use crate::log::ship::election::Elected;
-use crate::log::ship::saved;
+use crate::log::ship::{election, saved};
 use crate::log::state::core::Core;
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -46,7 +45,7 @@ fn try_to_hold(core: &Arc<Core>, from: Lsn, max_bytes: Option<u64>) -> Result<Cu
 /// neither.
 pub(crate) fn detach(core: &Arc<Core>) -> Result<bool> {
     core.writer()?;
-    let Some(_elected) = Elected::take(core)? else {
+    let Some(_elected) = election::elect(&core.files)? else {
         let message = "a process ships this log: end it before the log is detached";
         return Err(Error::new(ErrorKind::Busy, message).at_path(&core.files.dir));
     };

@@ -9,12 +9,14 @@ use crate::log::commit::Commit;
 use crate::log::keep::cursors::cursor::Cursor;
 use crate::log::layout::framed::Frames;
 use crate::log::read::reader::start::starts_record;
-use crate::log::ship::election::Elected;
+use crate::log::ship::election;
 use crate::log::ship::raw::{self, Piece, Raw};
 use crate::log::ship::state::{self, ShipCounters, ShipFault, ShipStatus};
 use crate::log::ship::{hold, saved};
+use crate::log::state::byte_lock::ByteLock;
 use crate::log::state::core::Core;
 use crate::log::state::place;
+use crate::shared::participants::SHIPPER_BYTE;
 use crate::shared::words::ShipWords;
 use crate::shared::{commit, event_count};
 use crate::sys::clock;
@@ -32,7 +34,7 @@ const ENDS_MAX: usize = 4096;
 /// Any thread may use it.
 pub struct Shipper {
     core: Arc<Core>,
-    elected: Elected,
+    elected: ByteLock,
     raw: Mutex<Raw>,
     /// Known ends of records behind the shipped end.
     ends: Mutex<BTreeSet<Lsn>>,
@@ -42,7 +44,7 @@ pub struct Shipper {
 impl Shipper {
     pub(crate) fn elect(core: &Arc<Core>) -> Result<Option<Shipper>> {
         let me = core.writer()?.attachment.me();
-        let Some(elected) = Elected::take(core)? else { return Ok(None) };
+        let Some(elected) = election::elect(&core.files)? else { return Ok(None) };
         let words = &core.words().ship;
         words.set_holder(Some(me));
         // The shipped end of the one before is true, but not its status.
@@ -330,7 +332,7 @@ impl Shipper {
 
     /// Refuses a forked child.
     fn check_mine(&self) -> Result<()> {
-        if self.elected.is_mine() {
+        if self.elected.is_mine(SHIPPER_BYTE) {
             return Ok(());
         }
         let message = "this process does not ship the log: its parent does";
@@ -344,7 +346,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Drop for Shipper {
     fn drop(&mut self) {
-        if !self.elected.is_mine() {
+        if !self.elected.is_mine(SHIPPER_BYTE) {
             return;
         }
         let words = self.words();

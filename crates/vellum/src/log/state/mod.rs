@@ -2,6 +2,7 @@
 
 pub(crate) mod attachment;
 pub(crate) mod busy;
+pub(crate) mod byte_lock;
 pub(crate) mod control;
 pub(crate) mod core;
 pub(crate) mod extent;

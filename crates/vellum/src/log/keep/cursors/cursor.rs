@@ -13,12 +13,12 @@ use crate::files::window::Window;
 use crate::format::cursor::{Entry, is_name};
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::{Change, CursorFile, CursorWriter};
-use crate::log::keep::cursors::owner::Owned;
-use crate::log::keep::cursors::refusals;
+use crate::log::keep::cursors::{owner, refusals};
 use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::reader::{Reader, not_a_start};
 use crate::log::read::time_index;
+use crate::log::state::byte_lock::ByteLock;
 use crate::log::state::core::Core;
 use crate::log::state::place;
 use crate::log::state::writer::Writer;
@@ -88,7 +88,7 @@ impl CursorHold {
 pub struct Cursor {
     pub(crate) core: Arc<Core>,
     pub(crate) name: String,
-    owned: Mutex<Option<Owned>>,
+    owned: Mutex<Option<ByteLock>>,
 }
 
 impl Cursor {
@@ -299,10 +299,10 @@ impl Cursor {
             let index =
                 change.find(&self.name).ok_or_else(|| refusals::missing(&self.core, &self.name))?.0;
             let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-            if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
+            if owned.as_ref().is_some_and(|lock| lock.is_mine(owner::byte(index))) {
                 return Ok(());
             }
-            let taken = Owned::take(&self.core, index)?;
+            let taken = owner::take(&self.core.files, index)?;
             *owned = Some(
                 taken.ok_or_else(|| refusals::owned_by_another(&self.core, &self.name, index))?,
             );
@@ -376,10 +376,10 @@ impl Cursor {
         let (index, entry) =
             change.find(&self.name).ok_or_else(|| refusals::missing(&self.core, &self.name))?;
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        if owned.as_ref().is_some_and(|owned| owned.is_of(index)) {
+        if owned.as_ref().is_some_and(|lock| lock.is_mine(owner::byte(index))) {
             return Ok((index, entry));
         }
-        match CursorFile::of(&self.core).is_cursor_owned(index) {
+        match owner::is_owned(&self.core.files, index) {
             true => Err(refusals::owned_by_another(&self.core, &self.name, index)),
             false => Ok((index, entry)),
         }

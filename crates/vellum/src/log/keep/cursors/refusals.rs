@@ -1,7 +1,7 @@
 //! The errors of a cursor that cannot be used.
 
 use crate::files::names::CURSORS_NAME;
-use crate::log::keep::cursors::file::CursorFile;
+use crate::log::keep::cursors::owner;
 use crate::log::state::core::Core;
 use crate::{Error, ErrorKind, Lsn};
 
@@ -29,7 +29,7 @@ pub(crate) fn backwards(core: &Core, name: &str, lsn: Lsn, now: Lsn) -> Error {
 }
 
 pub(crate) fn owned_by_another(core: &Core, name: &str, index: usize) -> Error {
-    let who = match CursorFile::of(core).cursor_owner(index) {
+    let who = match owner::pid(&core.files, index) {
         Some(pid) if pid == std::process::id() => {
             format!("another handle of this process, {pid}")
         }

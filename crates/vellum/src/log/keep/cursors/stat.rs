@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::format::cursor::Entry;
 use crate::log::keep::cursors::cursor::CursorHold;
 use crate::log::keep::cursors::file::CursorFile;
+use crate::log::keep::cursors::owner;
 use crate::log::read::gap;
 use crate::log::read::reader::Reader;
 use crate::log::state::core::Core;
@@ -70,7 +71,7 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
     // A commit of the log leaves a frame behind that is no record.
     let lag_bytes = if lag_records == Some(0) { 0 } else { bytes };
     let missing = (entry.lsn < begin).then(|| gap::removed(core, entry.lsn, begin, &entry.name));
-    let is_owned = CursorFile::of(core).is_cursor_owned(index);
+    let is_owned = owner::is_owned(&core.files, index);
     let limits = CursorHold { max_bytes: entry.held_bytes_max, max_age: entry.held_age_max };
     Ok(CursorStat {
         lsn: entry.lsn,
@@ -80,7 +81,7 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
         lag_records,
         lag_time: lag_time(core, from, lag_bytes),
         is_owned,
-        owner: if is_owned { CursorFile::of(core).cursor_owner(index) } else { None },
+        owner: if is_owned { owner::pid(&core.files, index) } else { None },
         missing_bytes: missing.map_or(0, |gap| gap.bytes_max),
         overruns: entry.overruns,
         overrun_bytes: entry.overrun_bytes,
