@@ -19,6 +19,7 @@ use crate::files::names::{COMMIT_PATH_NAME, CONTROL_NAME, UNFINISHED_COMMIT_PATH
 use crate::format::commit_path::{FILE_LEN_MAX, StoredPath};
 use crate::knowledge;
 use crate::log::state::core::Core;
+use crate::log::state::small_file;
 use crate::options::commit_path::PathOrigin;
 use crate::sys::clock;
 use crate::sys::device::Device;
@@ -169,18 +170,10 @@ pub(crate) fn store(core: &Core, path: Option<CommitPath>, origin: PathOrigin) -
 }
 
 fn write(core: &Core, stored: &StoredPath) -> Result<()> {
-    let dir = &core.files.dir;
-    let (unfinished, target) = (dir.join(UNFINISHED_COMMIT_PATH_NAME), dir.join(COMMIT_PATH_NAME));
-    let text = stored.to_text();
-    sys::file::check_size_limit(text.len() as u64).or_os("store the commit path in", dir)?;
-    let fd = core.files.rights.create(dir, &unfinished, "store the commit path in")?;
-    sys::file::write_all_at(&fd, text.as_bytes(), 0)
-        .and_then(|()| sys::sync::sync(&fd))
-        .and_then(|()| dir.rename(&unfinished, &target))
-        .inspect_err(|_| {
-            let _ = dir.unlink(&unfinished);
-        })
-        .or_os("store the commit path in", &target)
+    let (files, text) = (&core.files, stored.to_text());
+    let names = [UNFINISHED_COMMIT_PATH_NAME, COMMIT_PATH_NAME];
+    let what = "store the commit path in";
+    small_file::write(&files.dir, &files.rights, names, text.as_bytes(), what).map(drop)
 }
 
 fn forget(dir: &Dir) -> Result<()> {

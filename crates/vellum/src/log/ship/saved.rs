@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use crate::error::OsResult;
 use crate::files::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
 use crate::log::state::core::Core;
-use crate::log::state::place;
-use crate::{Error, ErrorKind, Result, sys};
+use crate::log::state::{place, small_file};
+use crate::{Error, ErrorKind, Result};
 
 /// Far more than a shipper has to know.
 const LEN_MAX: usize = 256 << 10;
@@ -46,12 +46,8 @@ pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     }
     // Another log may have taken the place.
     place::require(core)?;
-    let (path, unfinished) =
-        (core.files.dir.join(SHIP_NAME), core.files.dir.join(UNFINISHED_SHIP_NAME));
-    let file =
-        core.files.rights.create(&core.files.dir, &unfinished, "write down what is shipped")?;
-    sys::file::write_all_at(&file, bytes, 0).or_os("write", &unfinished)?;
-    sys::sync::sync(&file).or_os("sync", &unfinished)?;
-    core.files.dir.rename(&unfinished, &path).or_os("name", &path)?;
-    core.files.dir.sync().or_os("sync", &core.files.dir)
+    let files = &core.files;
+    let names = [UNFINISHED_SHIP_NAME, SHIP_NAME];
+    small_file::write(&files.dir, &files.rights, names, bytes, "write down what is shipped")?;
+    files.dir.sync().or_os("sync", &files.dir)
 }

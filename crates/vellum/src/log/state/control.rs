@@ -18,6 +18,7 @@ use crate::files::recover::positions::Positions;
 use crate::format::control::{self, Geometry, HeaderFault};
 use crate::format::identity::{IDENTITY_OFFSET, Identity};
 use crate::format::{MARKED_VERSION, VERSION};
+use crate::log::state::small_file;
 use crate::segment::rights::Rights;
 use crate::segment::{list, sync_names};
 use crate::shared::primitive::Ordering;
@@ -37,10 +38,10 @@ pub(crate) fn write_control(
     let mut bytes = with_identity(geometry, identity);
     // Written, not sparse: a store into the mapping must never need a block.
     bytes.resize(CONTROL_LEN, 0);
-    let fd = write_unfinished(dir, &bytes, rights)?;
-    store(&fd, positions, 0).or_unmapped("map", &dir.join(CONTROL_NAME))?;
-    name_unfinished(dir, &fd, CONTROL_NAME)?;
-    Ok(fd)
+    let names = [UNFINISHED_CONTROL_NAME, CONTROL_NAME];
+    small_file::write_and(dir, rights, names, &bytes, "create", |fd| {
+        store(fd, positions, 0).or_unmapped("map", &dir.join(CONTROL_NAME))
+    })
 }
 
 /// Writes a control file anew, in its place. Of the words it keeps that `untold` records were
@@ -66,13 +67,16 @@ pub(crate) fn write_geometry(
     identity: &Identity,
     rights: &Rights,
 ) -> Result<()> {
-    let fd = write_unfinished(dir, &with_identity(geometry, Some(identity)), rights)?;
-    name_unfinished(dir, &fd, GEOMETRY_NAME)
+    let (names, bytes) =
+        ([UNFINISHED_CONTROL_NAME, GEOMETRY_NAME], with_identity(geometry, Some(identity)));
+    small_file::write(dir, rights, names, &bytes, "create").map(drop)
 }
 
 /// Gives a complete geometry file, under the unfinished name, its own.
 pub(crate) fn name_geometry(dir: &Dir, fd: &OwnedFd) -> Result<()> {
-    name_unfinished(dir, fd, GEOMETRY_NAME)
+    let target = dir.join(GEOMETRY_NAME);
+    sys::sync::sync(fd).or_os("sync", &target)?;
+    dir.rename(&dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
 }
 
 /// The first bytes of the control file or the geometry file.
@@ -123,25 +127,7 @@ pub(crate) fn rights(dir: &Dir, mode: u32) -> rustix::io::Result<Rights> {
     Rights::of_new_log(dir, mode)
 }
 
-fn write_unfinished(dir: &Dir, bytes: &[u8], rights: &Rights) -> Result<OwnedFd> {
-    let unfinished = dir.join(UNFINISHED_CONTROL_NAME);
-    sys::file::check_size_limit(bytes.len() as u64).or_os("create a log in", dir)?;
-    let fd = rights.create(dir, &unfinished, "create")?;
-    // Where a file is not overwritten in place, storing into it again takes space.
-    sys::file::overwrite_in_place(&fd);
-    sys::file::write_all_at(&fd, bytes, 0).or_os("write", &unfinished)?;
-    Ok(fd)
-}
-
-/// Gives a complete file its name; after a power cut, too, the name means the whole file.
-fn name_unfinished(dir: &Dir, fd: &OwnedFd, name: &str) -> Result<()> {
-    let target = dir.join(name);
-    sys::sync::sync(fd).or_os("sync", &target)?;
-    dir.rename(&dir.join(UNFINISHED_CONTROL_NAME), &target).or_os("name", &target)
-}
-
-/// Stores the state from which a log continues into the words of a control file that no process
-/// uses yet.
+/// Stores what a log goes on from into the words of a control file that nobody uses yet.
 fn store(control: &OwnedFd, positions: Positions, untold: u64) -> rustix::io::Result<()> {
     let region = Region::map(control, true)?;
     store_positions(positions, region.words());

@@ -19,6 +19,7 @@ pub(crate) mod reserved;
 pub(crate) mod returning;
 pub(crate) mod segments;
 pub(crate) mod skipped;
+pub(crate) mod small_file;
 pub(crate) mod view;
 pub(crate) mod wait;
 pub(crate) mod wakeup;

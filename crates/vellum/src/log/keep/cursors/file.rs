@@ -26,8 +26,7 @@ use crate::log::state::core::Core;
 use crate::log::state::holds::{self, HoldKind};
 use crate::log::state::wait::{self, is_over};
 use crate::log::state::writer::Writer;
-use crate::log::state::{place, poison};
-use crate::segment::listing;
+use crate::log::state::{place, poison, small_file};
 use crate::shared::participants::CURSORS_BYTE;
 use crate::shared::tail_word;
 use crate::sys::inherited::Brief;
@@ -182,29 +181,14 @@ impl<'a> CursorWriter<'a> {
     /// Makes the file, durably, with all its blocks: a commit needs no space later.
     fn make_cursors(self) -> Result<OwnedFd> {
         let core = self.writer.core;
-        let (unfinished, path) =
-            (core.files.dir.join(UNFINISHED_CURSORS_NAME), core.files.dir.join(CURSORS_NAME));
         // Another log may have taken the place.
         place::require(core)?;
-        let bytes = cursor::new_file(core.files.geometry.secret);
-        sys::file::check_size_limit(bytes.len() as u64).or_os("make the cursors", &unfinished)?;
-        let fd = core.files.rights.create(
-            &core.files.dir,
-            &unfinished,
-            "make the file of the cursors",
-        )?;
-        // Else a commit needed space on btrfs, which has none on a full disk.
-        sys::file::overwrite_in_place(&fd);
+        let (files, bytes) = (&core.files, cursor::new_file(core.files.geometry.secret));
+        let names = [UNFINISHED_CURSORS_NAME, CURSORS_NAME];
         let what = "make the file of the cursors";
-        let made = sys::file::write_all_at(&fd, &bytes, 0)
-            .or_os(what, &path)
-            .and_then(|()| poison::heed_sync(core, sys::sync::sync(&fd).or_unsynced(what, &path)))
-            .and_then(|()| core.files.dir.rename(&unfinished, &path).or_os(what, &path));
-        if made.is_err() {
-            let _ = listing::remove(&core.files.dir, &unfinished);
-        }
-        made?;
-        poison::heed_sync(core, sync_log_names(&core.files.dir))?;
+        let made = small_file::write(&files.dir, &files.rights, names, &bytes, what);
+        let fd = poison::heed_sync(core, made)?;
+        poison::heed_sync(core, sync_log_names(&files.dir))?;
         Ok(fd)
     }
 }
