@@ -8,18 +8,13 @@
 //! next look by itself. A sleeper holds nothing.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::log::open::reading;
 use crate::log::state::core::Core;
 use crate::log::state::{poison, wait};
 use crate::shared::{commit, event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
-
-/// How long to sleep, in case a process died between raising `durable` and ringing.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same for one that may not note that it waits.
-const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 /// Waits until the record at `lsn` is durable, for `timeout` at most. Leads no commit.
 pub(crate) fn wait_durable(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>) -> Result<()> {
@@ -36,7 +31,7 @@ pub(crate) fn wait_durable(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>
         if wait::is_over(until) {
             return Err(wait::not_durable_yet(&core, lsn));
         }
-        sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
+        sleep(&core, lsn, wait::left(until));
         core = reading::taken_up(&core).unwrap_or(core);
     }
 }
@@ -54,15 +49,9 @@ fn check_exists(core: &Core, lsn: Lsn) -> Result<()> {
 /// Sleeps until more than the records up to `position` may be durable.
 pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
     let words = &core.words().commits;
-    let event_count = &words.ends.durable_count;
-    let (rings, pause) = match core.writer {
-        Some(_) => (event_count::arm(event_count, event_count::SLEEPER), LOOK_AGAIN),
-        None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
-    };
-    if commit::durable(words) > position || commit::is_poisoned(words) {
-        return;
-    }
-    event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
+    wait::sleep(core, &words.ends.durable_count, remaining, || {
+        commit::durable(words) > position || commit::is_poisoned(words)
+    });
 }
 
 /// Announces a poller that waits until more is durable; returns whether it will be woken.

@@ -1,7 +1,7 @@
 //! Waiting at the end of the log: how a reader sleeps, and its events.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::log::commit::durable;
 use crate::log::read::reader::{Reader, beyond_the_end};
@@ -16,11 +16,6 @@ use crate::{Lsn, Result};
 
 /// How often to check whether the writer in the way still lives: a death wakes no waiter.
 const LOOK_FOR_THE_DEAD: Duration = Duration::from_millis(10);
-/// How long to sleep when nothing is in flight, in case a writer died between publishing and
-/// ringing.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same for a reader that may not note that it waits.
-const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 /// Waits until readers see the record at `lsn` and everything before it, for `timeout` at most.
 /// A handle that may write pads a dead writer's range meanwhile.
@@ -39,7 +34,7 @@ pub(crate) fn wait_published(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duratio
         if wait::is_over(until) {
             return Err(wait::timed_out(core, holds::oldest_append(core)));
         }
-        reader.wait(until.map(|end| end.saturating_duration_since(Instant::now())));
+        reader.wait(wait::left(until));
         reader.take_up_words();
     }
     Ok(())
@@ -58,7 +53,7 @@ impl Reader {
     /// [durable](Reader::durable) reader.
     pub fn follow(&mut self, timeout: Option<Duration>) -> Result<Option<Record<'_>>> {
         // A time-out beyond the clock's end is none.
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = timeout.and_then(wait::after);
         loop {
             // Read first: records that were durable before the failure come before the error.
             let poison = self.poison();
@@ -69,7 +64,7 @@ impl Reader {
                 return Ok(None);
             }
             poison?;
-            let remaining = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let remaining = wait::left(deadline);
             if remaining == Some(Duration::ZERO) {
                 return Ok(None);
             }
@@ -119,8 +114,8 @@ impl Reader {
         let is_in_flight = || self.read_limit.end < tail_word::tail(self.core.words());
         match is_armed {
             _ if !self.is_durable && is_in_flight() => LOOK_FOR_THE_DEAD,
-            true => LOOK_AGAIN,
-            false => LOOK_AGAIN_UNARMED,
+            true => wait::LOOK_AGAIN,
+            false => wait::LOOK_AGAIN_UNARMED,
         }
     }
 

@@ -4,7 +4,7 @@
 //! free at their next check, and return.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::log::commit::Commit;
 use crate::log::open::reading;
@@ -13,13 +13,8 @@ use crate::log::ship::state::{self, ShipStatus};
 use crate::log::state::core::Core;
 use crate::log::state::{place, poison, wait};
 use crate::shared::lock::Until;
-use crate::shared::{commit as commits, event_count, tail_word};
+use crate::shared::{commit as commits, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
-
-/// How long to sleep before looking whether the shipper lives.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same for one that may not note that it waits.
-const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 /// Makes the record at `lsn` durable here, and waits until it is shipped.
 pub(crate) fn commit(core: &Arc<Core>, lsn: Lsn) -> Result<()> {
@@ -43,7 +38,7 @@ pub(crate) fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<
         if wait::is_over(until) {
             return Err(not_shipped_yet(&core, lsn));
         }
-        sleep(&core, lsn, until.map(|end| end.saturating_duration_since(Instant::now())));
+        sleep(&core, lsn, wait::left(until));
         core = reading::taken_up(&core).unwrap_or(core);
     }
 }
@@ -51,18 +46,13 @@ pub(crate) fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<
 /// Sleeps until the record at `lsn` may be shipped, or will not be.
 fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
     let words = &core.words().ship;
-    let event_count = &words.shipped_count;
-    let (rings, pause) = match core.writer {
-        Some(_) => {
-            words.want(Lsn::new(lsn.get().saturating_add(1)));
-            (event_count::arm(event_count, event_count::SLEEPER), LOOK_AGAIN)
-        }
-        None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
-    };
-    if words.whole() > lsn || state::status(words).0 == ShipStatus::Fenced {
-        return;
+    if core.writer.is_some() {
+        words.want(Lsn::new(lsn.get().saturating_add(1)));
     }
-    event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
+    // After a pause the next look sees whether the shipper lives.
+    wait::sleep(core, &words.shipped_count, remaining, || {
+        words.whole() > lsn || state::status(words).0 == ShipStatus::Fenced
+    });
 }
 
 /// Refuses to wait where nothing will come.

@@ -10,8 +10,14 @@ use crate::log::state::attachment::Attachment;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, HoldKind};
 use crate::shared::lock::Until;
-use crate::shared::tail_word;
+use crate::shared::words::EventCountWords;
+use crate::shared::{event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
+
+/// How long to sleep on an event count, in case a process died between a change and ringing.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The same for a handle that may not note that it waits.
+pub(crate) const LOOK_AGAIN_UNARMED: Duration = Duration::from_millis(20);
 
 /// `timeout` from now on; one beyond the clock's end is none.
 pub(crate) fn after(timeout: Duration) -> Until {
@@ -21,6 +27,28 @@ pub(crate) fn after(timeout: Duration) -> Until {
 /// Whether it is time to give up.
 pub(crate) fn is_over(until: Until) -> bool {
     until.is_some_and(|end| Instant::now() >= end)
+}
+
+/// The time that is left; `None` is without end.
+pub(crate) fn left(until: Until) -> Option<Duration> {
+    until.map(|end| end.saturating_duration_since(Instant::now()))
+}
+
+/// Sleeps until `event_count` rings, unless `is_there` says that nothing is to be waited for; for
+/// `remaining` at most. It is queried once the event count is armed, so no ring is missed.
+pub(crate) fn sleep(
+    core: &Core,
+    event_count: &EventCountWords,
+    remaining: Option<Duration>,
+    is_there: impl FnOnce() -> bool,
+) {
+    let (rings, pause) = match core.writer {
+        Some(_) => (event_count::arm(event_count, event_count::SLEEPER), LOOK_AGAIN),
+        None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
+    };
+    if !is_there() {
+        event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
+    }
 }
 
 /// Until when a wait that begins now may last.
