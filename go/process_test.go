@@ -274,6 +274,13 @@ func TestALogThatIsForgottenIsClosed(t *testing.T) {
 		_, err = log.Cursor("c", 0)
 		must(t, err)
 	}()
+	openOnceForgotten(t, path)
+}
+
+// openOnceForgotten opens a write-ahead log as soon as the collector of garbage has closed the handle that
+// the program has lost.
+func openOnceForgotten(t *testing.T, path string) {
+	t.Helper()
 	for {
 		runtime.GC()
 		log, err := vellum.Open(path, vellum.WAL())

@@ -239,7 +239,7 @@ func (c *client) changeLocked(operations []*storage.Operation) ([]place, vellum.
 		var err error
 		positions, err = c.append(operations)
 		if errors.Is(err, vellum.ErrRemoved) && drains(operations) {
-			return c.applyInMemory(operations), 0, nil
+			return c.applyRemoved(operations), 0, nil
 		}
 		if err != nil {
 			return nil, 0, err
@@ -303,20 +303,31 @@ func changes(operations []*storage.Operation) bool {
 	return false
 }
 
-// apply does in memory what was appended, and returns the places of the values that are asked for.
+// apply does in memory what was appended at positions, or, where these are none, was not: then a value
+// is in memory. It returns the places of the values that are read.
 func (c *client) apply(operations []*storage.Operation, positions []vellum.LSN) []place {
 	places := make([]place, len(operations))
 	for i, operation := range operations {
 		switch operation.Type {
 		case storage.Get:
 			places[i] = c.places[operation.Key]
+			continue
 		case storage.Set:
-			bytes := uint32(5 + len(operation.Key) + len(operation.Value))
-			c.put(operation.Key, place{position: positions[0], bytes: bytes})
-			positions = positions[1:]
+			at := place{bytes: uint32(5 + len(operation.Key) + len(operation.Value))}
+			if len(positions) == 0 {
+				value := append([]byte{}, operation.Value...)
+				at.value = &value
+			} else {
+				at.position = positions[0]
+			}
+			c.put(operation.Key, at)
 		case storage.Delete:
 			c.drop(operation.Key)
-			c.garbage += uint64(recordOverhead + 1 + len(operation.Key))
+			if len(positions) > 0 {
+				c.garbage += uint64(recordOverhead + 1 + len(operation.Key))
+			}
+		}
+		if len(positions) > 0 {
 			positions = positions[1:]
 		}
 	}
@@ -330,26 +341,14 @@ func drains(operations []*storage.Operation) bool {
 	})
 }
 
-// applyInMemory is as apply, where the log was removed: its open files can still be read, and a
-// queue that cannot note an item that it hands out would drop it.
-func (c *client) applyInMemory(operations []*storage.Operation) []place {
+// applyRemoved does operations in memory, where the log was removed: the records in its open files can
+// still be read, and a queue that cannot note an item that it hands out would drop the item.
+func (c *client) applyRemoved(operations []*storage.Operation) []place {
 	if !c.isRemoved {
 		c.isRemoved = true
 		c.logger.Error("the directory of the log was removed: what can be read is delivered, and noted in memory only")
 	}
-	places := make([]place, len(operations))
-	for i, operation := range operations {
-		switch operation.Type {
-		case storage.Get:
-			places[i] = c.places[operation.Key]
-		case storage.Set:
-			value := append([]byte{}, operation.Value...)
-			c.put(operation.Key, place{bytes: uint32(5 + len(operation.Key) + len(value)), value: &value})
-		case storage.Delete:
-			c.drop(operation.Key)
-		}
-	}
-	return places
+	return c.apply(operations, nil)
 }
 
 func (c *client) put(key string, at place) {
