@@ -30,7 +30,7 @@ const (
 	ErrReadOnly Code = C.VELLUM_READ_ONLY
 	// ErrUnsupported: the filesystem, the kernel or the log's layout cannot do this.
 	ErrUnsupported Code = C.VELLUM_UNSUPPORTED
-	// ErrInvalidOption: an option is out of range, or contradicts what is stored with the log.
+	// ErrInvalidOption: an option is out of range, or the log has another kind of records.
 	ErrInvalidOption Code = C.VELLUM_INVALID_OPTION
 	// ErrTooLarge: the record or batch is longer than 4 GiB - 1.
 	ErrTooLarge Code = C.VELLUM_RECORD_TOO_LARGE

@@ -71,10 +71,10 @@ var guardBusErrors = sync.OnceValue(func() error {
 // it is, and a new one is as [Events].
 //
 // Errors: [ErrNotFound], [ErrAlreadyExists] and [ErrPermissionDenied] as for a file;
-// [ErrInvalidOption] for an option out of range, or one that contradicts the stored ones;
-// [ErrInUse] where another handle wants the log for itself; [ErrIncompatible] where the path is
-// something else; [ErrUnsupported] on a filesystem that cannot carry a log; [ErrCorrupt] for damage
-// to committed records; [ErrPoisoned] while others have the log open after a failed write.
+// [ErrInvalidOption] for an option out of range, or a log of other records; [ErrInUse]
+// where another handle wants the log for itself; [ErrIncompatible] where the path is something else;
+// [ErrUnsupported] on a filesystem that cannot carry a log; [ErrCorrupt] for damage to what was
+// committed; [ErrPoisoned] while others have the log open after a failed write.
 //
 // A new log survives the death of every process; after a power cut it is there whole or not at all.
 // Cost: a dozen system calls, two syncs where the log is created, and reading what a crash has left.

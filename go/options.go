@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Option says how [Open] opens or creates a log. What shapes the files (the kind, [SegmentBytes],
-// [Envelope], [ApplicationTag]) is stored when the log is created: an opener that asks for something
-// else gets [ErrInvalidOption], and one that does not ask takes what is there. The policy (the
+// Option says how [Open] opens or creates a log. What shapes the files is stored when the log is
+// created. [SegmentBytes], [FillBy] and [Mode] are for a new log: one that is there keeps its own,
+// which [Log.Stat] reports. A log with other records than the program asks for (its kind, [Envelope],
+// [ApplicationTag]) is refused with [ErrInvalidOption]. The policy (the
 // options Rotate… and Retain…, [Compress]) is stored too, and changes for all processes when one
 // opens the log with other values. The rest is about this process.
 type Option func(*openOptions)
@@ -96,8 +97,8 @@ func Mode(mode fs.FileMode) Option {
 	return func(o *openOptions) { o.c.mode = C.uint32_t(mode.Perm()) }
 }
 
-// SegmentBytes is how many bytes of log a file holds: a multiple of the page size, 4 KiB to 1 GiB.
-// The default of a new log is 64 MiB, and 16 MiB for a [WAL].
+// SegmentBytes is how many bytes of log a file of a new log holds: a multiple of the page size, 4 KiB
+// to 1 GiB. The default is 64 MiB, and 16 MiB for a [WAL]. A log that is there keeps its own.
 func SegmentBytes(bytes uint64) Option {
 	return func(o *openOptions) { o.c.segment_capacity_bytes = C.uint64_t(bytes) }
 }
@@ -144,7 +145,7 @@ const (
 )
 
 // FillBy says how records are written to the files of a new log. The default suits the kind and the
-// filesystem.
+// filesystem. A log that is there keeps its own.
 func FillBy(fill Fill) Option {
 	return func(o *openOptions) { o.c.fill = C.uint32_t(fill) }
 }

@@ -1,8 +1,6 @@
 package vellumqueue
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"vellum"
@@ -68,24 +66,7 @@ func Log(opts ...vellum.Option) Option {
 	return func(o *options) { o.log = append(o.log, opts...) }
 }
 
-// openLog opens the log of the queue. One that is there keeps the length of its segments, whatever the
-// queue may take now.
-func (o *options) openLog(path string) (*vellum.Log, error) {
-	shape := []vellum.Option{
-		vellum.WAL(), vellum.ApplicationTag(tag), vellum.SpareSegmentsMax(2),
-	}
-	if o.maxBytes > 0 {
-		there := append(slices.Clone(shape), vellum.Create(false))
-		log, err := vellum.Open(path, append(there, o.log...)...)
-		if !errors.Is(err, vellum.ErrNotFound) {
-			return log, err
-		}
-		shape = append(shape, vellum.SegmentBytes(o.segmentBytes()))
-	}
-	return vellum.Open(path, append(shape, o.log...)...)
-}
-
-// segmentBytes is a sixteenth of the limit of the queue, so that files can go in time.
+// segmentBytes is a sixteenth of what the queue may take, so that files can go in time.
 func (o *options) segmentBytes() uint64 {
 	const smallest, largest = 1 << 20, 16 << 20
 	if o.maxBytes == 0 {

@@ -116,7 +116,13 @@ func Open(path string, opts ...Option) (*Queue, error) {
 	}
 	q.options.maxInFlight = max(q.options.maxInFlight, 1)
 	q.buffers.New = func() any { return new([]byte) }
-	log, err := q.options.openLog(path)
+	shape := []vellum.Option{
+		vellum.WAL(), vellum.ApplicationTag(tag), vellum.SpareSegmentsMax(2),
+	}
+	if q.options.maxBytes > 0 {
+		shape = append(shape, vellum.SegmentBytes(q.options.segmentBytes())) // of a new log
+	}
+	log, err := vellum.Open(path, append(shape, q.options.log...)...)
 	if err != nil {
 		return nil, err
 	}

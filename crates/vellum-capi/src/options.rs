@@ -148,12 +148,12 @@ pub enum vellum_on_stage_full {
 
 /// How to open or create a log.
 ///
-/// Fill it by vellum_options_init, then change what should be different. The fields that shape the
-/// files (kind, segment_capacity_bytes, preallocate, fill) are stored when the log is created: an
-/// opener with another value gets VELLUM_INVALID_OPTION, 0 takes the stored one. The fields that
-/// say when a text log continues in a new file and which files it keeps (rotate_*, retain_*,
-/// compress) are stored too, but change for all processes when one opens the log with other values.
-/// The rest is about this process.
+/// Fill it by vellum_options_init, then change what should be different. What shapes the files is
+/// stored when the log is created: segment_capacity_bytes, preallocate, fill and mode are for a new
+/// log, and one that is there keeps its own (vellum_summary). A log of another kind than the opener
+/// asks for is VELLUM_INVALID_OPTION; 0 takes what is there. What says when a text log goes on in a
+/// new file and which files it keeps (rotate_*, retain_*, compress) is stored too, but changes for
+/// all processes when one opens the log with other values. The rest is about this process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_options {

@@ -169,7 +169,7 @@ pub(crate) enum CommitWhen {
     None,
 }
 
-/// What shapes the files of a log; `None` leaves it to the log.
+/// What shapes the files of a new log; `None` leaves it to the log.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options for a new log")]
 pub(crate) struct ShapeArgs {

@@ -41,7 +41,7 @@ pub enum ErrorKind {
     ReadOnly = 6,
     /// The filesystem or the kernel cannot do what a log needs.
     Unsupported = 7,
-    /// An option is out of range, or contradicts what is stored in the log.
+    /// An option is out of range, or the log has another kind of records.
     InvalidOption = 8,
     /// The record or batch is longer than 4 GiB − 1.
     RecordTooLarge = 9,

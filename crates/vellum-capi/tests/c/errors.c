@@ -358,6 +358,43 @@ static void last_error(const vellum_log *log)
     free(message);
 }
 
+/* The shape that options ask for is that of a new log; one that is there keeps its own. */
+static void reopening(const char *dir)
+{
+    char *path = below(dir, "reopening");
+    vellum_close(open_log(path, VELLUM_KIND_EVENTS));
+    for (uint32_t shape = 0; shape < 12; shape++) {
+        vellum_options options;
+        OK(vellum_options_init(&options, sizeof options));
+        options.segment_capacity_bytes = shape < 2 ? 4096u << (8 * shape) : 0;
+        options.fill = shape >= 2 && shape < 5 ? shape - 1 : 0;
+        options.preallocate = shape >= 5 && shape < 11 ? shape - 4 : 0;
+        options.mode = 0600;
+        options.retain_bytes = 1 << 30;
+        options.retain_age_s = 86400;
+        vellum_log *log;
+        OK(vellum_open(path, &options, &log));
+        vellum_stat *stat;
+        vellum_summary summary = {.struct_size = sizeof summary};
+        OK(vellum_stat_take(log, &stat));
+        OK(vellum_stat_summary(stat, &summary));
+        CHECK(summary.segment_capacity_bytes == 1 << 20);
+        vellum_stat_free(stat);
+        vellum_close(log);
+    }
+    vellum_log *log = NULL;
+    vellum_options refused[4];
+    for (int i = 0; i < 4; i++)
+        OK(vellum_options_init(&refused[i], sizeof refused[i]));
+    refused[0].kind = VELLUM_KIND_TEXT;
+    refused[1].flags = VELLUM_ENVELOPE;
+    refused[2].application_tag = 7;
+    refused[3].rotate_bytes = 4096;
+    for (int i = 0; i < 4; i++)
+        RETURNS(VELLUM_INVALID_OPTION, vellum_open(path, &refused[i], &log));
+    free(path);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -366,6 +403,7 @@ int main(int argc, char **argv)
     nulls(log);
     sizes(argv[1], log);
     options(argv[1]);
+    reopening(argv[1]);
     no_space(argv[1]);
     too_large(log);
     positions(argv[1]);

@@ -5,6 +5,7 @@ mod ending;
 mod input;
 mod records;
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::IoSlice;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::say;
 
 use super::open::{advised, of, open_to_commit, shaped, with_policy};
-use crate::args::{AppendArgs, CommitWhen};
+use crate::args::{AppendArgs, CommitWhen, ShapeArgs};
 use committer::Committer;
 use ending::Ending;
 pub(super) use ending::TAKEN;
@@ -54,6 +55,7 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
         }
         CommitWhen::Every | CommitWhen::End => open_to_commit(&args.log, &shape, &args.policy)?,
     };
+    say_what_is_kept(&args.shape, &log)?;
     if is_new && !log.stat()?.can_sync_name {
         say(format_args!(
             "the directory above {} may not be read, so the name of the new log may be missing \
@@ -96,6 +98,27 @@ fn append_all(args: &AppendArgs, file: File, ending: &Ending) -> Result<()> {
         number += count;
     }
     committer.commit()
+}
+
+/// Says what the user asked for a new log, and the log that is there has its own of.
+fn say_what_is_kept(shape: &ShapeArgs, log: &Log) -> Result<()> {
+    let ShapeArgs { segment_bytes, preallocate, fill, .. } = *shape;
+    if (segment_bytes, preallocate, fill) == (None, None, None) {
+        return Ok(());
+    }
+    let stat = log.stat()?;
+    let kept = [
+        kept("--segment-bytes", segment_bytes, stat.segment_capacity_bytes),
+        kept("--preallocate", preallocate, stat.preallocate),
+        kept("--fill", fill, stat.fill),
+    ];
+    kept.into_iter().flatten().for_each(say);
+    Ok(())
+}
+
+fn kept<T: PartialEq + Display>(option: &str, asked: Option<T>, has: T) -> Option<String> {
+    let asked = asked.filter(|asked| *asked != has)?;
+    Some(format!("the log keeps {option} {has}; {asked} is for a new log"))
 }
 
 /// How many bytes of records may go into the log by one call: none more than the first, unless they

@@ -120,11 +120,41 @@ fn an_existing_log_is_joined_as_it_is() {
 fn options_that_contradict_the_log_are_usage_errors_and_change_nothing() {
     let place = Place::new();
     place.append(&[], b"one\n");
-    for options in [["--layout", "text"], ["--segment-bytes", "1MiB"], ["--fill", "pwrite"]] {
-        let ran = place.run("append", &options, b"two\n");
+    for options in [&["--layout", "text"][..], &["--envelope"], &["--retain-files", "1"]] {
+        let ran = place.run("append", options, b"two\n");
         ran.complaint(2);
     }
     assert_eq!(place.run("cat", &[], b"").good(), "one\n");
+}
+
+#[test]
+fn a_log_keeps_its_shape_and_append_says_so() {
+    for layout in ["framed", "text"] {
+        let place = Place::new();
+        place.append(&["--layout", layout, "--segment-bytes", "8KiB"], b"one\n");
+        let before = place.stat();
+        let [fill, preallocate] = ["fill", "preallocate"].map(|name| before[name].as_str().unwrap());
+        let other = if fill == "pwrite" { "mapped" } else { "pwrite" };
+        let shapes = [
+            (["--segment-bytes", "64KiB"], "8192"),
+            (["--fill", other], fill),
+            (["--preallocate", "off"], preallocate),
+        ];
+        for (options, kept) in shapes {
+            for commit in [&[][..], &["--commit", "every"]] {
+                let ran = place.run("append", &[&options[..], commit].concat(), b"more\n");
+                let said = format!("the log keeps {} {kept}", options[0]);
+                assert!(ran.code == 0 && ran.stderr.contains(&said), "{ran:?}");
+            }
+        }
+        let ran = place.run("append", &["--fill", fill, "--segment-bytes", "8KiB"], b"more\n");
+        assert_eq!((ran.code, &*ran.stderr), (0, ""));
+        let after = place.stat();
+        for name in ["segment_capacity_bytes", "fill", "preallocate"] {
+            assert_eq!(before[name], after[name]);
+        }
+        assert_eq!(place.run("cat", &[], b"").good(), format!("one\n{}", "more\n".repeat(7)));
+    }
 }
 
 #[test]

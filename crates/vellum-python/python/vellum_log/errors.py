@@ -113,7 +113,7 @@ class Unsupported(Error):
 
 
 class InvalidOption(Error, ValueError):
-    """An option is out of range, or contradicts what is stored in the log."""
+    """An option is out of range, or the log has another kind of records."""
 
     kind = ErrorKind.INVALID_OPTION
 

@@ -361,8 +361,6 @@ def _open_log(path: str, options: dict[str, Any], rights: Rights) -> Log:
 def _join_or_make(path: str, given: dict[str, Any], rights: Rights) -> Log:
     """Joins the log that is there, however it is filled, or makes one that is not mapped."""
     joining = {**given, "create": False}
-    if "fill" not in given:
-        joining.pop("segment_capacity_bytes", None)
     try:
         return Log(path, kind="text", **joining)
     except FileNotFoundError:

@@ -34,8 +34,8 @@ use crate::unfinished::Unfinished;
 /// new one has events), `mode`, `application_tag` (a number; opening with another is an error),
 /// `envelope` (each record of a framed log has its time and writer, in 16 bytes), `file_link` (the
 /// path of a text log is that of a file: the log is in `PATH.d`, and PATH is a link to its newest
-/// file). For tuning, stored too: `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
-/// `preallocate`.
+/// file). For tuning a new log: `fill` ("mapped", "pwrite", "staged"), `segment_capacity_bytes`,
+/// `preallocate`; one that is there keeps its own, which `stat` reports.
 ///
 /// The policy of a text log, stored with it, which replaces what is stored for all processes:
 /// `rotate_bytes`, `rotate_every`, `rotate_offset`, `retain_bytes`, `retain_age`, `retain_files`,

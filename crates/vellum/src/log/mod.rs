@@ -203,9 +203,9 @@ impl Options {
     ///
     /// [`NotFound`](crate::ErrorKind::NotFound), [`AlreadyExists`](crate::ErrorKind::AlreadyExists)
     /// and [`PermissionDenied`](crate::ErrorKind::PermissionDenied) as for a file;
-    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a value out of range or one that
-    /// contradicts the stored one, and where a log is created below a damaged
-    /// `vellum.toml` ([`Tuning::advice_from`]); [`Incompatible`](crate::ErrorKind::Incompatible)
+    /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a value out of range, for a log of
+    /// another kind of records, and where a log is created below a damaged
+    /// [`vellum.toml`](crate::advice::Advice); [`Incompatible`](crate::ErrorKind::Incompatible)
     /// where the path is something other than a log of this version;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) on a filesystem that cannot carry a log, with
     /// the reason; [`Corrupt`](crate::ErrorKind::Corrupt) for damage to committed records, with

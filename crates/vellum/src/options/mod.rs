@@ -29,12 +29,14 @@ use crate::options::tuning::Tuning;
 /// [`Options::default`] takes the log that is there, of whatever kind, and creates one as
 /// [`events`](Options::events) does where there is none.
 ///
-/// The options that shape the files are stored when the log is created: the kind,
-/// [`envelope`](Options::envelope), and in [`Tuning`] `segment_capacity_bytes`, `preallocate` and
-/// `fill`. The stored ones win: an opener that leaves these alone takes them, and one that asks for
-/// another value gets [`InvalidOption`](crate::ErrorKind::InvalidOption). A kind asks for framed
-/// records or for text, and for nothing else of a log that is there. The other options belong to
-/// the process that opens.
+/// What shapes the files is stored when the log is created, and stays. In [`Tuning`]
+/// `segment_capacity_bytes`, `preallocate` and `fill` are for a new log: one that is there keeps its
+/// own, which [`Log::stat`](crate::Log::stat) reports, and opens. Three options say which records
+/// the program understands, and a log of others is refused with
+/// [`InvalidOption`](crate::ErrorKind::InvalidOption): the kind, which asks for framed records or
+/// for text and for nothing else, [`envelope`](Options::envelope), and
+/// [`application_tag`](Options::application_tag). The other options belong to the process that
+/// opens.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();

@@ -29,8 +29,9 @@ impl Options {
     /// whose name ends in `-more.log`, and the limit is for both together.
     ///
     /// This option and the six that follow are the log's [`Policy`](crate::stat::Policy): they are
-    /// stored with it, a value that is set here replaces the stored one, for every process that has
-    /// the log open, and the others stay. For text logs.
+    /// stored with it, what is said here replaces what is stored, for every process that has the
+    /// log open, and what is left alone stays. One that opens for reading changes nothing. For text
+    /// logs.
     pub fn rotate_bytes(mut self, bytes: u64) -> Options {
         self.policy.rotate_bytes = Some(bytes);
         self

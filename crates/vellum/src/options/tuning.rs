@@ -43,21 +43,24 @@ impl Tuning {
         Tuning::default()
     }
 
-    /// Bytes of log a segment file holds: a multiple of the page size from 4 KiB to 1 GiB. Default
-    /// for a new log: 64 MiB, or 16 MiB where records are staged.
+    /// Bytes of log a segment file of a new log holds: a multiple of the page size from 4 KiB to
+    /// 1 GiB. Default: 64 MiB, or 16 MiB where records are staged. A log that is there keeps its
+    /// own.
     pub fn segment_capacity_bytes(mut self, bytes: u64) -> Tuning {
         self.segment_capacity_bytes = Some(bytes);
         self
     }
 
-    /// How file space is made ready ahead of need. Default: [`Preallocate::Auto`].
+    /// How file space of a new log is made ready ahead of need. Default: [`Preallocate::Auto`]. A
+    /// log that is there keeps its own.
     pub fn preallocate(mut self, preallocate: Preallocate) -> Tuning {
         self.preallocate = Some(preallocate);
         self
     }
 
-    /// How records are written to the segment files. Default for a new log: [`Fill::Mapped`] where
-    /// mapping is safe, [`Fill::Pwrite`] on filesystems where it is not.
+    /// How records are written to the segment files of a new log. Default: [`Fill::Mapped`] where
+    /// mapping is safe, [`Fill::Pwrite`] on filesystems where it is not. A log that is there keeps
+    /// its own.
     pub fn fill(mut self, fill: Fill) -> Tuning {
         self.fill = Some(fill);
         self

@@ -11,6 +11,7 @@ mod open_end;
 mod polling;
 mod random_access;
 mod reading;
+mod reopening;
 mod reserving;
 mod retaining;
 mod round_trip;

@@ -2,22 +2,16 @@
 
 use crate::format::control::Geometry;
 use crate::sys::Dir;
-use crate::{Error, ErrorKind, Fill, Options, Result};
+use crate::{Error, ErrorKind, Options, Result};
 
 impl Options {
-    /// Refuses options that contradict what is stored in the log.
+    /// Refuses options with which the program would misunderstand the log. How long segments are,
+    /// and how they are made ready and filled, is the log's own: programs append and read alike.
     pub(crate) fn check_against(&self, stored: &Geometry, dir: &Dir) -> Result<()> {
         self.check_layout(stored.layout, dir.path(), "write to a text log")?;
-        let capacity = self.tuning.segment_capacity_bytes;
         let in_words = |has: bool| if has { "yes" } else { "no" };
         let contradiction = [
             contradict("layout", self.layout, stored.layout),
-            contradict("segment_capacity_bytes", capacity, stored.segment_capacity),
-            contradict("preallocate", self.tuning.preallocate, stored.preallocate),
-            // Earlier versions made such a log where there was no shared memory to stage in.
-            ((self.tuning.fill, stored.fill) != (Some(Fill::Staged), Fill::Pwrite))
-                .then(|| contradict("fill", self.tuning.fill, stored.fill))
-                .flatten(),
             contradict("envelope", self.envelope.map(in_words), in_words(stored.has_envelope)),
         ];
         match contradiction.into_iter().flatten().next() {

@@ -14,7 +14,6 @@ use crate::files::recover;
 use crate::files::recover::positions::{Evidence, Loss, Positions};
 use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
-use crate::log::layout::text::policy;
 use crate::log::open::create::check_not_restoring;
 use crate::log::open::parts::{chosen, open_directory, rights_like};
 use crate::log::open::words_check;
@@ -80,7 +79,6 @@ pub(crate) fn open_read_only(path: &Path, options: &Options) -> Result<Core> {
     core.opened.kept_files = PerProcess::new(KeptFiles::default()).ok();
     core.check_words()?;
     core.check_begin()?;
-    policy::check(&core, &options.policy)?;
     Ok(core)
 }
 

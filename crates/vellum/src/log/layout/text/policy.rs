@@ -6,6 +6,7 @@
 //! **If the process dies here**: the words are marked as invalid first; the next opener of the log
 //! takes the policy from the file, old or new, where it is within one sector.
 
+use crate::Result;
 use crate::error::OsResult;
 use crate::files::names::{GEOMETRY_NAME, SMALL_LEN_MAX};
 use crate::format::control::GEOMETRY_LEN;
@@ -18,7 +19,6 @@ use crate::options::policy::{Policy, PolicyUpdate};
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::sys::{self, clock};
-use crate::{Error, ErrorKind, Result};
 
 /// The policy that is followed.
 pub(crate) fn of(core: &Core) -> Policy {
@@ -31,16 +31,6 @@ fn stored(core: &Core) -> Policy {
     let bytes =
         core.files.dir.read(&core.files.dir.join(GEOMETRY_NAME), SMALL_LEN_MAX).unwrap_or_default();
     bytes.get(GEOMETRY_LEN..).and_then(Policy::parse).unwrap_or_default()
-}
-
-/// Refuses to read a log with a wish to change its policy.
-pub(crate) fn check(core: &Core, update: &PolicyUpdate) -> Result<()> {
-    let policy = of(core);
-    if update.applied_to(policy) == policy {
-        return Ok(());
-    }
-    let message = "cannot change the policy of a log that is opened for reading only";
-    Err(Error::new(ErrorKind::InvalidOption, message).at_path(&core.files.dir))
 }
 
 /// Writes the policy into the geometry file, durably.
