@@ -112,7 +112,7 @@ impl Append<'_> {
         let mut slot = appender.take_slot()?;
         let is_mapped = self.is_mapped(len, &slot);
         if !is_mapped && self.core.has_mapping() {
-            limits::check_size_limit(self.core)?;
+            limits::heed_size_limit(writer, len)?;
         }
         let lock = layout::write_in_order(writer);
         let reserved = match place::check_sometimes(self.core, &mut slot.place_check) {

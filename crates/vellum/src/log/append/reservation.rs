@@ -73,7 +73,7 @@ impl<'a> Reservation<'a> {
         poison::check(core)?;
         place::check(core)?;
         if core.has_mapping() && total > core.files.capacity() {
-            limits::check_size_limit(core)?;
+            limits::heed_size_limit(writer, total)?;
         }
         let mut slot = Appender::of(writer).take_slot()?;
         // Of any length: the caller wants to write in place. Only records longer than a segment are

@@ -161,6 +161,9 @@ impl Appender<'_> {
     /// Reserves where the segment written last is not enough: opens what is needed first.
     #[cold]
     fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
+        if self.writer.core.files.geometry.layout.rotates() {
+            limits::heed_size_limit(self.writer, len)?;
+        }
         let len_at = |start| limits::len_at(self.writer.core, start, len);
         loop {
             if let Reserved::Granted(grant) = self.reserve_ready(slot, len_at)? {
