@@ -262,3 +262,19 @@ fn a_line_without_an_end_is_cut_and_told_once() {
         assert_eq!(text.lines().count(), 5);
     }
 }
+
+// It took as much memory as the line has bytes, up to 4 GiB.
+#[test]
+fn a_line_without_an_end_takes_no_memory_of_its_length() {
+    let place = Place::new();
+    // Private memory of the command, in KiB: less than half of the line.
+    let script = "ulimit -d 98304; head -c 250000000 /dev/zero | tr '\\0' x | \"$0\" append \
+                  --layout text \"$1\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_vellum")]).arg(place.log());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("--record-bytes-max"), "{said}");
+    let kept = place.stat()["kept_bytes"].as_u64().unwrap();
+    assert!(kept >= 250_000_000, "{kept}");
+}
