@@ -23,6 +23,7 @@ use crate::descriptor::above_standard;
 use crate::device::Device;
 use crate::file::{self, Status, identity, read_up_to_at, retry, status, without_access_time};
 use crate::filesystem::Filesystem;
+use crate::kept::KeptFile;
 use crate::sync::{check_in_service, sync_names};
 
 /// The error of opening anything but a regular file where a regular file is expected.
@@ -41,8 +42,7 @@ pub struct Dir(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// `None` only while this is dropped.
-    fd: Option<OwnedFd>,
+    fd: KeptFile,
     /// Device and inode.
     identity: (u64, u64),
     /// The same of the directory that its name was in, where that may be looked at.
@@ -82,21 +82,7 @@ impl AsFd for Handle<'_> {
 impl Inner {
     /// The descriptor, if its number is still that of the directory.
     fn kept(&self) -> Option<BorrowedFd<'_>> {
-        let fd = self.fd.as_ref()?.as_fd();
-        (identity(fd) == Ok(self.identity)).then_some(fd)
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // A filesystem that has stopped may not say which directory it is (XFS: EIO).
-        let found = self.fd.as_ref().map(identity);
-        if found.is_some_and(|found| {
-            found == Err(Errno::BADF) || found.is_ok_and(|it| it != self.identity)
-        }) {
-            // A file of the program by now.
-            std::mem::forget(self.fd.take());
-        }
+        self.fd.check().is_ok().then(|| self.fd.as_fd())
     }
 }
 
@@ -109,7 +95,7 @@ impl Dir {
         let path = path.to_path_buf();
         // In a working directory that is gone, it is as good as it can be.
         let absolute_path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-        let (fd, model) = (Some(fd), OnceLock::new());
+        let (fd, model) = (KeptFile::known(fd, identity), OnceLock::new());
         Ok(Dir(Arc::new(Inner { fd, identity, parent, path, absolute_path, model })))
     }
 
@@ -326,7 +312,7 @@ impl Dir {
         };
         let (identity, own) = (identity(&fd)?, identity(self.handle()?)?);
         let (path, absolute_path) = (self.join(name(path)), self.0.absolute_path.join(name(path)));
-        let (fd, parent, model) = (Some(fd), Some(own), OnceLock::new());
+        let (fd, parent, model) = (KeptFile::known(fd, identity), Some(own), OnceLock::new());
         Ok(Dir(Arc::new(Inner { fd, identity, parent, path, absolute_path, model })))
     }
 

@@ -36,6 +36,11 @@ impl KeptFile {
         KeptFile { fd: Some(far(fd)), identity }
     }
 
+    /// The same, of a file whose device and inode are known.
+    pub fn known(fd: OwnedFd, identity: (u64, u64)) -> KeptFile {
+        KeptFile { fd: Some(far(fd)), identity: Some(identity) }
+    }
+
     /// [`BADF`](Errno::BADF) where the descriptor is not this file any more. One system call.
     pub fn check(&self) -> io::Result<()> {
         let Some(known) = self.identity else { return Ok(()) };

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use crate::files::Files;
 use crate::files::view::View;
 use crate::segment::file::ReadSegment;
-use crate::segment::kept::Stamp;
+use crate::segment::kept::{KeptFiles, Stamp};
 use crate::segment::listing::Listing;
 use crate::sys::clock;
 use crate::{Lsn, Result};
@@ -67,8 +69,32 @@ impl ReadFiles {
         self.open.clear();
     }
 
+    /// Closes them, and those that the log keeps open: the program may have closed their
+    /// descriptors.
+    fn give_up(&mut self, view: &dyn View) {
+        self.close();
+        view.kept_files().into_iter().for_each(KeptFiles::close);
+    }
+
+    /// Reads of the segment at `first`, or of its stage; of a file that is opened anew where the
+    /// program has closed the descriptor.
+    pub(crate) fn read<T>(
+        &mut self,
+        view: &dyn View,
+        (first, is_staged): (Lsn, bool),
+        mut read: impl FnMut(&mut Arc<ReadSegment>) -> Result<T>,
+    ) -> Result<T> {
+        match self.open(view, first, is_staged).and_then(&mut read) {
+            Err(error) if error.raw_os_error() == Some(Errno::BADF.raw_os_error()) => {
+                self.give_up(view);
+                self.open(view, first, is_staged).and_then(read)
+            }
+            answer => answer,
+        }
+    }
+
     /// The segment at `first`, or its stage.
-    pub(crate) fn open(
+    fn open(
         &mut self,
         view: &dyn View,
         first: Lsn,

@@ -155,8 +155,8 @@ impl Window {
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
     pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
-        let segment = self.files.open(&*self.view, first, false)?;
-        Ok(segment.data_len()?.min(self.view.files().capacity()))
+        let len = self.files.read(&*self.view, (first, false), |segment| segment.data_len())?;
+        Ok(len.min(self.view.files().capacity()))
     }
 
     /// Reads `len` bytes at `lsn`, and up to `ahead` if they are there.
@@ -195,7 +195,7 @@ impl Window {
                 }
                 None => segment.read(next, target),
             };
-            let read = self.files.open(&*self.view, first, is_staged).and_then(read);
+            let read = self.files.read(&*self.view, (first, is_staged), read);
             if is_staged && self.view.staged_from() > Some(next) {
                 // It has left the stage meanwhile, whose pages may hold something else by now.
                 continue;

@@ -6,7 +6,7 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
@@ -22,7 +22,7 @@ use crate::sys::cache::Uncached;
 use crate::sys::filesystem::Filesystem;
 use crate::sys::kept::KeptFile;
 use crate::sys::lock::Kind;
-use crate::sys::{self, Dir, Map};
+use crate::sys::{self, Dir, Map, clock};
 use crate::{Compression, DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
 
 /// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
@@ -326,7 +326,9 @@ impl UsedStage {
 pub(crate) struct ReadSegment {
     pub(crate) first: Lsn,
     pub(crate) path: PathBuf,
-    fd: OwnedFd,
+    fd: KeptFile,
+    /// The second in which the descriptor was compared last.
+    compared_at: AtomicU64,
     header_len: u64,
     /// Whether this is the stage of the segment.
     pub(crate) is_staged: bool,
@@ -373,8 +375,21 @@ impl ReadSegment {
         header_len: u64,
         is_staged: bool,
     ) -> ReadSegment {
+        let (fd, compared_at) = (KeptFile::new(fd), AtomicU64::new(clock::uptime()));
         let (end, uncached) = (MappedEnd::default(), Uncached::default());
-        ReadSegment { first, path, fd, header_len, is_staged, end, uncached }
+        ReadSegment { first, path, fd, compared_at, header_len, is_staged, end, uncached }
+    }
+
+    /// Refuses a descriptor that the program has closed, and may have given to a file of its own.
+    /// Compares it once a second.
+    #[inline]
+    fn check_open(&self) -> io::Result<()> {
+        let now = clock::uptime();
+        if self.compared_at.load(Ordering::Relaxed) != now {
+            self.fd.check()?;
+            self.compared_at.store(now, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Has what was not in the page cache leave it again, once it was read.
@@ -407,8 +422,8 @@ impl ReadSegment {
 
     /// Reads the bytes at `lsn`, fewer where the file ends.
     pub(crate) fn read(&self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
-        sys::file::read_up_to_at(&self.fd, bytes, self.offset_of(lsn))
-            .or_os("read the segment", &self.path)
+        let mut read = || sys::file::read_up_to_at(&self.fd, bytes, self.offset_of(lsn));
+        self.check_open().and_then(|()| read()).or_os("read the segment", &self.path)
     }
 
     /// As [`read`](ReadSegment::read), through a mapping: for records that were published a moment
@@ -416,7 +431,7 @@ impl ReadSegment {
     #[inline]
     pub(crate) fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
         let offset = self.offset_of(lsn);
-        match self.end.read(&self.fd, offset, bytes) {
+        match self.check_open().is_ok() && self.end.read(&self.fd, offset, bytes) {
             true => Ok(bytes.len()),
             false => self.read(lsn, bytes),
         }
@@ -450,8 +465,8 @@ impl ReadSegment {
 
     /// Bytes of log that the file is long enough to hold.
     pub(crate) fn data_len(&self) -> Result<u64> {
-        let len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
-        Ok(len.saturating_sub(self.header_len))
+        let len = self.check_open().and_then(|()| sys::file::len(&self.fd));
+        Ok(len.or_os("read the length of", &self.path)?.saturating_sub(self.header_len))
     }
 }
 

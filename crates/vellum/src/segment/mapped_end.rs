@@ -6,8 +6,7 @@
 //! The file's length is queried before bytes are read that were beyond it. A file that another
 //! program cuts is left to `pread`, for which it is an error.
 
-use std::os::fd::AsFd;
-
+use crate::sys::kept::KeptFile;
 use crate::sys::{self, Map};
 
 /// Bytes that are mapped at a time, so that address space and page tables stay small.
@@ -32,10 +31,10 @@ impl MappedEnd {
     /// Copies the bytes at `offset` of `file`. Returns `false`, and the caller reads by system
     /// call, if the file is shorter, if they lie in two stretches, or if there is no mapping.
     #[inline]
-    pub(crate) fn read(&mut self, file: impl AsFd, offset: u64, bytes: &mut [u8]) -> bool {
+    pub(crate) fn read(&mut self, file: &KeptFile, offset: u64, bytes: &mut [u8]) -> bool {
         let end = offset + bytes.len() as u64;
         if end > self.file_len {
-            self.file_len = sys::file::len(&file).unwrap_or(0);
+            self.file_len = sys::file::len(file).unwrap_or(0);
         }
         if end > self.file_len {
             return false;
@@ -60,7 +59,7 @@ impl MappedEnd {
 
     /// The stretch around `offset`, mapped.
     #[inline]
-    fn stretch_of(&mut self, file: impl AsFd, offset: u64) -> Option<&Stretch> {
+    fn stretch_of(&mut self, file: &KeptFile, offset: u64) -> Option<&Stretch> {
         let begin = offset / STRETCH_BYTES * STRETCH_BYTES;
         if self.stretch.as_ref().is_none_or(|stretch| stretch.offset != begin) {
             self.map(file, begin);
@@ -69,9 +68,10 @@ impl MappedEnd {
     }
 
     #[cold]
-    fn map(&mut self, file: impl AsFd, offset: u64) {
+    fn map(&mut self, file: &KeptFile, offset: u64) {
         self.stretch = None;
-        if !self.is_refused {
+        // The mapping is used for longer than the descriptor is believed.
+        if !self.is_refused && file.check().is_ok() {
             let map = Map::at(file, offset, STRETCH_BYTES as usize, false);
             self.stretch = map.ok().map(|map| Stretch { offset, map });
             self.is_refused = self.stretch.is_none();
@@ -90,15 +90,16 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(STRETCH_BYTES + 100).unwrap();
         sys::file::write_all_at(&file, b"records", STRETCH_BYTES - 4).unwrap();
+        let kept = KeptFile::new(file.try_clone().unwrap().into());
         let (mut end, mut bytes) = (MappedEnd::default(), [0; 4]);
-        assert!(end.read(&file, STRETCH_BYTES - 4, &mut bytes));
+        assert!(end.read(&kept, STRETCH_BYTES - 4, &mut bytes));
         assert_eq!(&bytes, b"reco");
-        assert!(!end.read(&file, STRETCH_BYTES - 3, &mut bytes), "they lie in two stretches");
-        assert!(end.read(&file, STRETCH_BYTES, &mut bytes[..3]));
+        assert!(!end.read(&kept, STRETCH_BYTES - 3, &mut bytes), "they lie in two stretches");
+        assert!(end.read(&kept, STRETCH_BYTES, &mut bytes[..3]));
         assert_eq!(&bytes[..3], b"rds");
-        assert!(!end.read(&file, STRETCH_BYTES + 97, &mut bytes), "the file ends before");
+        assert!(!end.read(&kept, STRETCH_BYTES + 97, &mut bytes), "the file ends before");
         file.set_len(STRETCH_BYTES + 101).unwrap();
-        assert!(end.read(&file, STRETCH_BYTES + 97, &mut bytes), "it has grown");
+        assert!(end.read(&kept, STRETCH_BYTES + 97, &mut bytes), "it has grown");
     }
 
     #[test]
@@ -107,6 +108,6 @@ mod tests {
         let path = dir.path().join("file");
         std::fs::write(&path, b"records").unwrap();
         let file = OpenOptions::new().append(true).open(path).unwrap();
-        assert!(!MappedEnd::default().read(&file, 0, &mut [0; 4]));
+        assert!(!MappedEnd::default().read(&KeptFile::new(file.into()), 0, &mut [0; 4]));
     }
 }

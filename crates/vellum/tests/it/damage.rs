@@ -24,6 +24,7 @@ pub(crate) const ROLES: &[Role] = &[
     ("act as user", owners::act_as_user),
     ("append without rights", owners::append_without_rights),
     ("close descriptors", closed::close_descriptors),
+    ("read with closed descriptors", closed::read_with_closed_descriptors),
     ("become a daemon", directory::become_a_daemon),
     ("go elsewhere", directory::go_elsewhere),
     ("commit below 0711", directory::commit_below_0711),
