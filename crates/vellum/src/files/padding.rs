@@ -24,6 +24,8 @@ pub(crate) enum Reason {
     Died,
     Failed,
     Abandoned,
+    /// The marker before has told it, and the size.
+    Told,
 }
 
 impl Reason {
@@ -32,6 +34,7 @@ impl Reason {
             Reason::Died => "their writer died",
             Reason::Failed => "they could not be written",
             Reason::Abandoned => "their writer abandoned them",
+            Reason::Told => "",
         }
     }
 }
@@ -44,7 +47,7 @@ pub(crate) fn write_to(
     open: impl Fn(Lsn) -> Result<Arc<Segment>>,
 ) -> Result<()> {
     let (end, skips) = (range.end(), is_skipped(files, range));
-    let (mut lsn, mut is_reported) = (range.start, false);
+    let (mut lsn, mut is_reported) = (range.start, matches!(reason, Reason::Told));
     while lsn < end {
         let segment = open(files.segment_of(lsn))?;
         let segment_end = files.segment_end(lsn);

@@ -21,6 +21,14 @@ pub(crate) fn marker(lost: Option<u64>, len: usize, reason: &str) -> Vec<u8> {
     bytes
 }
 
+/// Bytes that a line says were lost, if it begins as the first line of a marker.
+pub(crate) fn told(line: &[u8]) -> Option<u64> {
+    let words = line.strip_prefix(b"~ vellum: ")?;
+    let (count, _) = words.split_at(words.iter().position(|byte| !byte.is_ascii_digit())?);
+    let is_told = words[count.len()..].starts_with(b" bytes lost: ");
+    str::from_utf8(count).ok().filter(|_| is_told)?.parse().ok()
+}
+
 /// Whether a marker may start with these bytes.
 pub(crate) fn may_start_marker(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'~')
@@ -55,5 +63,10 @@ mod tests {
         let is_filler = |line: &str| line.bytes().all(|byte| byte == b'~');
         assert!(text.lines().skip(1).all(is_filler) && text.lines().count() == 3, "{text}");
         assert!(String::from_utf8(marker(None, 80, "")).unwrap().lines().all(is_filler));
+        assert_eq!(told(text.as_bytes()), Some(174_635));
+        for other in ["", "~ vellum: 1", "~ vellum: x bytes lost: ", "~ vellum: 5 records dropped"]
+        {
+            assert_eq!(told(other.as_bytes()), None, "{other}");
+        }
     }
 }

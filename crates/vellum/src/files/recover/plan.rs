@@ -30,6 +30,8 @@ pub(crate) enum Step {
     Unstage { begin: Lsn, end: Lsn },
     /// Fills a range that a dead writer had reserved.
     Pad(Range),
+    /// Fills what is missing of the marker before it.
+    Continue(Range),
     /// Writes a marker into a text file without text, which ends behind it. Where there is no space
     /// for the marker, the file ends before it.
     Mark(Range),
@@ -63,9 +65,10 @@ pub(crate) fn carry_out(
 
 fn take(files: &Files, listing: &mut Arc<Listing>, step: &Step) -> Result<()> {
     let open = |listing: &Listing, first| files.open_unmapped(first, listing.path_of(first));
-    let fill = |range| {
-        padding::write_to(files, range, Reason::Died, |first| open(listing, first).map(Arc::new))
+    let fill_for = |range, reason| {
+        padding::write_to(files, range, reason, |first| open(listing, first).map(Arc::new))
     };
+    let fill = |range| fill_for(range, Reason::Died);
     match *step {
         Step::Remove(ref path) => {
             listing::remove(&files.dir, path)?;
@@ -73,6 +76,7 @@ fn take(files: &Files, listing: &mut Arc<Listing>, step: &Step) -> Result<()> {
         }
         Step::Unstage { begin, end } => staged::write_behind(files, begin, end)?,
         Step::Pad(range) => fill(range)?,
+        Step::Continue(range) => fill_for(range, Reason::Told)?,
         Step::Mark(range) => {
             let end = fill(range).map_or(range.start, |()| range.end());
             padding::cut_off(&open(listing, range.start)?, end)?;

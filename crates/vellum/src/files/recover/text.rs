@@ -16,6 +16,7 @@ use crate::files::recover::plan::{Plan, Step};
 use crate::files::recover::positions::{Loss, Positions, Recovered};
 use crate::files::text::{last_newline, text_runs};
 use crate::files::view::{Still, View};
+use crate::format::text::{self, LINE_LEN_MAX};
 use crate::lsn::Range;
 use crate::segment::listing::Listing;
 use crate::{Lsn, Result};
@@ -38,6 +39,7 @@ pub(crate) fn find_end(
         steps: Vec::new(),
         padded_bytes: 0,
         from: Lsn::MAX,
+        marker_end: Lsn::ZERO,
     };
     let (tail, newest_plain) = search.end_of_text(&firsts)?;
     let seen = search.positions(tail, &firsts);
@@ -71,6 +73,8 @@ struct Search {
     padded_bytes: u64,
     /// From where on lines may not be what they were.
     from: Lsn,
+    /// Where the last marker ends before a hole or the end of a segment, by the size that it tells.
+    marker_end: Lsn,
 }
 
 impl Search {
@@ -129,15 +133,57 @@ impl Search {
     /// Has the holes in the text of a segment padded; returns where the text ends.
     fn pad_holes(&mut self, first: Lsn) -> Result<Lsn> {
         let mut text_end = first;
+        let segment_end = self.log.files().segment_end(first);
+        let mut before = None;
         for run in text_runs(&self.log, &mut self.listing, first)? {
             if run.start > text_end {
-                let hole = Range { start: text_end, len: run.start.get() - text_end.get() };
-                self.note(hole)?;
-                self.steps.push(Step::Pad(hole));
+                self.find_marker(first, before)?;
+                self.pad(Range { start: text_end, len: run.start.get() - text_end.get() })?;
             }
-            text_end = run.end();
+            (text_end, before) = (run.end(), Some(run));
+        }
+        if text_end == segment_end {
+            self.find_marker(first, before)?;
         }
         Ok(text_end)
+    }
+
+    /// Has a hole padded. As far as it is in a marker that tells its size, nothing is told again.
+    fn pad(&mut self, hole: Range) -> Result<()> {
+        self.note(hole)?;
+        let told_end = self.marker_end.clamp(hole.start, hole.end());
+        let len = told_end.get() - hole.start.get();
+        let steps = [
+            Step::Continue(Range { start: hole.start, len }),
+            Step::Pad(Range { start: told_end, len: hole.len - len }),
+        ];
+        let is_empty = |step: &Step| matches!(step, Step::Continue(r) | Step::Pad(r) if r.len == 0);
+        self.steps.extend(steps.into_iter().filter(|step| !is_empty(step)));
+        Ok(())
+    }
+
+    /// Looks for the marker in the middle of which the run of text ends.
+    fn find_marker(&mut self, first: Lsn, run: Option<Range>) -> Result<()> {
+        let Some(run) = run.filter(|run| run.end() > self.marker_end) else { return Ok(()) };
+        let segment = open_file(&self.log, &mut self.listing, first)?;
+        let mut end = run.end();
+        loop {
+            let newline = last_newline(&self.log, first, Lsn::new(end.get() - 1))?;
+            let start = newline.map_or(run.start, |newline| Lsn::new(newline.get() + 1));
+            let start = start.max(run.start);
+            let mut line = vec![0; (end.get() - start.get()).min(LINE_LEN_MAX as u64) as usize];
+            segment.read(start, &mut line)?;
+            if let Some(lost) = text::told(&line) {
+                self.marker_end = Lsn::new(start.get().saturating_add(lost));
+                return Ok(());
+            }
+            // Lines of tildes continue a marker.
+            let is_filler = line.trim_ascii_end().iter().all(|byte| *byte == b'~');
+            if !is_filler || start == run.start {
+                return Ok(());
+            }
+            end = start;
+        }
     }
 
     /// Has a file end behind its text, in a whole line. One without text gets a short marker: an
