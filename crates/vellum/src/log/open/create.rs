@@ -42,6 +42,11 @@ use crate::{Create, Error, ErrorKind, Fill, Layout, Options, Result, knowledge, 
 /// The remedy for a framed log with options of text logs.
 const INSTEAD: &str = "create it with \0layout\0 text";
 
+/// Where a restore or a repair has not finished.
+pub(crate) const BROKEN_OFF: &str = "a log is being restored or repaired here, or that was \
+    broken off; let it finish, resume a restore with `vellum restore --resume`, or remove the \
+    directory";
+
 /// A control file whose words hold.
 pub(crate) struct Opened {
     pub(crate) control: OwnedFd,
@@ -109,9 +114,7 @@ pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
     if !dir.holds(&dir.join(RESTORING_NAME)) || dir.holds(&dir.join(GEOMETRY_NAME)) {
         return Ok(());
     }
-    let message = "a log is being restored here, or that was broken off; let it finish, resume it \
-                   with `vellum restore --resume`, or remove the directory";
-    Err(Error::new(ErrorKind::Busy, message).at_path(dir))
+    Err(Error::new(ErrorKind::Busy, BROKEN_OFF).at_path(dir))
 }
 
 /// Whether anything of a log is there that its creator does not make anew; what cannot be seen may

@@ -11,6 +11,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
@@ -21,9 +22,9 @@ use crate::files::names::{
 };
 use crate::format::frame::Codec;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, text_file_name};
-use crate::log::open::create::make_directory;
+use crate::log::open::create::{BROKEN_OFF, make_directory};
 use crate::log::open::parts::open_directory;
-use crate::log::ship::note;
+use crate::log::ship::note::{self, Note};
 use crate::log::ship::restored::{FileName, RestoreOptions};
 use crate::log::ship::room::{self, Need};
 use crate::log::ship::shape::LogShape;
@@ -53,6 +54,8 @@ pub struct Restorer {
     segment: Option<Open>,
     /// How many files hold nothing but gaps.
     gap_files: u64,
+    /// Whether the note says what was left out.
+    is_noted: bool,
 }
 
 struct Open {
@@ -105,6 +108,7 @@ impl Restorer {
         let is_taken = is_taken(&dir, options)?;
         if is_taken && !note::is_half(&dir)? {
             let message = match options.may_have_others {
+                true if dir.holds(&dir.join(RESTORING_NAME)) => BROKEN_OFF,
                 true => "there is a log already",
                 false => "the directory is not empty; restore into a new or empty one",
             };
@@ -141,10 +145,13 @@ impl Restorer {
             }
             note => note.or_os("read", &path)?,
         };
-        let begin = note::begin(&note, shape).map_err(|error| error.at_path(&path))?;
+        let Note { begin, lost } = note::of(&note, shape).map_err(|error| error.at_path(&path))?;
         let rights = Rights::of_new_log(&dir, options.mode.unwrap_or(0o666));
         let rights = rights.or_os("look at", &dir)?;
         let mut restorer = Restorer::new(dir, shape.clone(), options, rights, begin);
+        if let Some((from, end)) = lost {
+            restorer.shape.identity.lose(from, end);
+        }
         // The ones before it were synced before this one was made.
         if let Some(newest) = restorer.newest(&Listing::read(&restorer.dir)?) {
             restorer.at = newest.max(begin);
@@ -170,8 +177,9 @@ impl Restorer {
         rights: Rights,
         begin: Lsn,
     ) -> Restorer {
-        let options = options.clone();
-        Restorer { dir, shape, options, rights, begin, at: begin, segment: None, gap_files: 0 }
+        let (at, options) = (begin, options.clone());
+        let (segment, gap_files, is_noted) = (None, 0, true);
+        Restorer { dir, shape, options, rights, begin, at, segment, gap_files, is_noted }
     }
 
     /// Where the next byte goes.
@@ -269,6 +277,23 @@ impl Restorer {
     /// Has the log know that records between two positions were left out.
     pub(crate) fn lose(&mut self, from: Lsn, end: Lsn) {
         self.shape.identity.lose(from, end);
+        self.is_noted = false;
+    }
+
+    /// Has the note say what was left out, before a segment is made behind it: a restore that is
+    /// resumed continues from that.
+    fn note_lost(&mut self) -> Result<()> {
+        if let Some((from, end)) = self.shape.identity.lost.filter(|_| !self.is_noted) {
+            let path = self.dir.join(RESTORING_NAME);
+            let note = || -> rustix::io::Result<()> {
+                let fd = self.dir.open_file(&path, OFlags::RDWR)?;
+                sys::file::write_all_at(&fd, &note::lost_bytes(from, end), note::LOST_OFFSET)?;
+                sys::sync::sync(&fd)
+            };
+            note().or_os("note what was left out in", &path)?;
+        }
+        self.is_noted = true;
+        Ok(())
     }
 
     /// Writes pads up to `to`, where a frame may start.
@@ -348,6 +373,7 @@ impl Restorer {
     /// Makes the file of the segment at `first`, in the place of one that a restore left that died.
     fn open(&mut self, first: Lsn, name: &str) -> Result<()> {
         self.close(false)?;
+        self.note_lost()?;
         let path = self.dir.join(name);
         let fd = self.rights.create(&self.dir, &path, "make a segment")?;
         if self.shape.layout().file_header_len() > 0 {

@@ -11,7 +11,7 @@ use crate::sys::checksum;
 use crate::{Error, ErrorKind, Layout, LogId, Lsn, Result};
 
 /// Bytes of a shape: those of a geometry file, the position, and a checksum.
-const LEN: usize = FILE_LEN + 16;
+pub(crate) const LEN: usize = FILE_LEN + 16;
 /// Bytes of a geometry file with an identity.
 const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
 

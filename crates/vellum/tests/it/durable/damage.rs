@@ -153,6 +153,27 @@ fn repair_saves_what_is_readable_into_a_new_log_and_leaves_the_old_one_alone() {
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
 }
 
+// The next repair said that there is a log already, and opening it named a restore.
+#[test]
+fn a_repair_that_was_killed_is_named_by_the_next_one() {
+    let dir = memory_scratch();
+    closed_log(&place(&dir));
+    let target = dir.path().join("saved");
+    vellum::repair(place(&dir), &target).unwrap();
+    // As it was before the last step.
+    fs::rename(target.join("geometry"), target.join("restoring")).unwrap();
+    ["control", "lock"].iter().for_each(|name| fs::remove_file(target.join(name)).unwrap());
+    for error in [
+        vellum::repair(place(&dir), &target).unwrap_err(),
+        Options::default().open(&target).unwrap_err(),
+    ] {
+        let said = error.to_string();
+        assert!(said.contains("repair") && said.contains("remove the directory"), "{said}");
+    }
+    fs::remove_dir_all(&target).unwrap();
+    vellum::repair(place(&dir), &target).unwrap();
+}
+
 #[test]
 fn repair_needs_one_of_the_two_files_that_describe_the_log() {
     let dir = memory_scratch();

@@ -211,6 +211,35 @@ fn a_gap_is_no_damage() {
     }
 }
 
+// A restore that was killed behind a gap and resumed did not know of the gap.
+#[test]
+fn a_gap_outlives_a_restore_that_was_killed_behind_it() {
+    for layout in LAYOUTS {
+        let dir = scratch();
+        let (_, shape, shipped) = shipped_records(layout, &place(&dir), 1 << 20);
+        let (begin, options) = (shipped[0].0, RestoreOptions::new());
+        let (before, after) = (shipped[..2].to_vec(), shipped[5..].to_vec());
+        for written in 0..after.len() {
+            let copy = dir.path().join(written.to_string());
+            let mut restorer = Restorer::create(&copy, &shape, begin, &options).unwrap();
+            write(&mut restorer, &shape, &before).unwrap();
+            let lost = (restorer.position(), after[0].0);
+            restorer.gap(lost.1).unwrap();
+            write(&mut restorer, &shape, &after[..written].to_vec()).unwrap();
+            drop(restorer);
+            let mut restorer = Restorer::resume(&copy, &shape, &options).unwrap();
+            write(&mut restorer, &shape, &before).unwrap();
+            if restorer.position() < lost.1 {
+                restorer.gap(lost.1).unwrap();
+            }
+            write(&mut restorer, &shape, &after).unwrap();
+            restorer.finish().unwrap();
+            let stat = Options::default().open(&copy).unwrap().stat().unwrap();
+            assert_eq!(stat.lost, Some(lost), "{layout}, killed behind {written} pieces");
+        }
+    }
+}
+
 #[test]
 fn rules_of_retention_do_not_remove_what_was_just_restored() {
     let dir = scratch();
