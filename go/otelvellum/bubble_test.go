@@ -1,12 +1,15 @@
 package otelvellum
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/collector/extension/xextension/storage"
+
+	"vellum"
 )
 
 // A bubble of testing/synctest owns the channels and timers that were made in it. A use of one from
@@ -43,4 +46,28 @@ func TestANoteIsDurableByTheTimeOfABubble(t *testing.T) {
 			t.Fatal("the note is not durable")
 		}
 	})
+}
+
+func TestANoteIsDurableAfterItsBubble(t *testing.T) {
+	c := durable(t)
+	for _, item := range []string{"one", "two"} {
+		must(t, c.Batch(t.Context(), storage.SetOperation("noted", nil), storage.SetOperation(item, nil)))
+		synctest.Test(t, func(t *testing.T) {
+			must(t, c.Batch(t.Context(), storage.SetOperation("noted", nil), storage.GetOperation(item)))
+		})
+		reader, err := c.log.NewReader(c.places["noted"].position, vellum.OnlyDurable())
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		isDurable := false
+		for _, err := range reader.Follow(ctx) {
+			must(t, err)
+			isDurable = true
+			break
+		}
+		if !isDurable {
+			t.Fatalf("the note of item %s is not durable", item)
+		}
+		cancel()
+		must(t, reader.Close())
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -40,12 +41,21 @@ func (c *client) askForCheckpoint() {
 	}
 }
 
-// maintain gives space back whenever there may be some.
+// maintain gives space back whenever there may be some, and has notes committed. Their timer is made
+// here: one that a caller makes in a bubble of testing/synctest ends with the bubble.
 func (c *client) maintain() {
 	defer c.stopped.Done()
-	for range c.due {
-		if err := c.tidy(); err != nil {
-			c.logger.Warn("giving space back failed; it is tried again", zap.Error(err))
+	for {
+		select {
+		case <-c.noted:
+			time.AfterFunc(notedWithin, c.commitNotes)
+		case _, isOpen := <-c.due:
+			if !isOpen {
+				return
+			}
+			if err := c.tidy(); err != nil {
+				c.logger.Warn("giving space back failed; it is tried again", zap.Error(err))
+			}
 		}
 	}
 }

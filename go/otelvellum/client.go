@@ -52,6 +52,8 @@ type client struct {
 	// Held while giving space back. It comes before the others.
 	tidying sync.Mutex
 	due     chan struct{}
+	// Has a value where notes are to be committed after a while.
+	noted   chan struct{}
 	closing sync.Once
 	stopped sync.WaitGroup
 }
@@ -86,6 +88,7 @@ func openClient(path string, config *Config, reserve *reserve, logger *zap.Logge
 		places:  map[string]place{},
 		batch:   log.NewBatch(),
 		due:     make(chan struct{}, 1),
+		noted:   make(chan struct{}, 1),
 	}
 	if err := c.recover(); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -281,7 +284,7 @@ func (c *client) commitLater(note vellum.LSN) {
 	isFirst := c.newestNote == 0
 	c.newestNote = note
 	if isFirst {
-		time.AfterFunc(notedWithin, c.commitNotes)
+		c.noted <- struct{}{}
 	}
 }
 

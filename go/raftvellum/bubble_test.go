@@ -1,6 +1,9 @@
 package raftvellum
 
 import (
+	"bytes"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -26,4 +29,26 @@ func TestBubblesShareNothing(t *testing.T) {
 		synctest.Test(t, use)
 		use(t)
 	}
+}
+
+// Checkpoints are made meanwhile, each by a goroutine of the bubble whose call finds it due.
+func TestBubblesShareAStore(t *testing.T) {
+	store := newStore(t)
+	var all sync.WaitGroup
+	for writer := range 4 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for round := range 10 {
+				set := func(t *testing.T) {
+					key := fmt.Appendf(nil, "value %d", writer)
+					must(t, store.Set(key, bytes.Repeat([]byte{byte(round)}, checkpointBytes/4)))
+				}
+				synctest.Test(t, set)
+				set(t)
+			}
+		}()
+	}
+	all.Wait()
+	must(t, store.Close())
 }

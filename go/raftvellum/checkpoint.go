@@ -12,11 +12,8 @@ import (
 // makeCheckpoint makes one that is due. If it fails it is tried again when the log has grown
 // further; the calls that wanted to grow it have met the same failure.
 func (s *Store) makeCheckpoint() {
-	defer s.making.Done()
+	defer s.making.Unlock()
 	_ = s.checkpoint()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.isMaking = false
 }
 
 func (s *Store) checkpointIfGrown() error {

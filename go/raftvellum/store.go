@@ -60,10 +60,10 @@ type Store struct {
 	// The end of the log at the last checkpoint.
 	checkpointed vellum.LSN
 	closed       bool
-	// Whether a goroutine makes a checkpoint.
-	isMaking bool
 
-	making sync.WaitGroup
+	// Held while a goroutine makes a checkpoint. No sync.WaitGroup: that may not be used in several
+	// bubbles of testing/synctest.
+	making sync.Mutex
 	// One checkpoint at a time.
 	checkpointing sync.Mutex
 	closing       sync.Once
@@ -98,7 +98,8 @@ func (s *Store) Close() (err error) {
 		// The next opening has little to read then. Without it, it reads a little more.
 		_ = s.checkpointIfGrown()
 		s.stop()
-		s.making.Wait()
+		s.making.Lock()
+		defer s.making.Unlock()
 		err = s.log.Close()
 	})
 	return err
@@ -346,9 +347,7 @@ func (s *Store) noticeGrowth() {
 	if s.closed || s.log.Published() < s.checkpointed+checkpointBytes {
 		return
 	}
-	if !s.isMaking {
-		s.isMaking = true
-		s.making.Add(1)
+	if s.making.TryLock() {
 		go s.makeCheckpoint()
 	}
 }

@@ -46,3 +46,41 @@ func TestALeaseEndsByTheTimeOfABubble(t *testing.T) {
 		}
 	})
 }
+
+// A message is got, held for longer, given back and acknowledged in other bubbles than it was put in.
+func TestBubblesShareAQueue(t *testing.T) {
+	q := open(t, filepath.Join(t.TempDir(), "queue"), Lease(time.Hour))
+	get := func() (message *Message) {
+		synctest.Test(t, func(t *testing.T) {
+			var err error
+			message, err = q.Get(background)
+			must(t, err)
+		})
+		return message
+	}
+	for range 10 {
+		synctest.Test(t, func(t *testing.T) { must(t, q.Put(background, []byte("a message"))) })
+		message := get()
+		synctest.Test(t, func(t *testing.T) { must(t, message.Extend(time.Minute)) })
+		must(t, message.Extend(time.Hour))
+		synctest.Test(t, func(t *testing.T) { must(t, message.Nack(0)) })
+		message = get()
+		must(t, message.Nack(time.Nanosecond))
+		message = get()
+		must(t, message.Ack(background))
+	}
+}
+
+func TestALeaseOfAQueueThatBubblesShareOutlivesTheBubble(t *testing.T) {
+	q := open(t, filepath.Join(t.TempDir(), "queue"), Lease(time.Millisecond))
+	synctest.Test(t, func(t *testing.T) {
+		must(t, q.Put(background, []byte("a message")))
+		_, err := q.Get(background)
+		must(t, err)
+	})
+	message, err := q.Get(background)
+	must(t, err)
+	if message.Attempt < 2 {
+		t.Fatalf("attempt %d", message.Attempt)
+	}
+}

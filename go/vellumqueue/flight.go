@@ -20,6 +20,9 @@ type flight struct {
 	// acked is the messages behind front that were acknowledged in an earlier life of the queue.
 	acked  positionSet
 	leases uint64
+	// untimed has those whose timers are to be set anew, and alarms counts the timers.
+	untimed []*entry
+	alarms  uint64
 }
 
 // entry is a message in memory, without its data.
@@ -29,10 +32,13 @@ type entry struct {
 	lease    uint64 // 0 where it has no holder
 	attempts int
 	timer    *time.Timer
-	isHeld   bool // it waits behind another one of its key
+	delay    time.Duration // until it comes again, from when its timer is set
+	alarm    uint64        // of the timer that counts, 0 for none
+	isHeld   bool          // it waits behind another one of its key
 	isReady  bool
 	isAcking bool
 	isGone   bool
+	isTimed  bool // its timer is as it should be
 }
 
 type line struct{ waiting []*entry }
@@ -44,7 +50,7 @@ func newFlight(front vellum.LSN) flight {
 // add takes in the message at lsn, which is behind all others. It is held where another one of its
 // key comes first.
 func (f *flight) add(lsn vellum.LSN, key string) *entry {
-	e := &entry{lsn: lsn, key: key}
+	e := &entry{lsn: lsn, key: key, isTimed: true}
 	f.entries[lsn] = e
 	f.order = append(f.order, lsn)
 	if key == "" {
@@ -67,9 +73,7 @@ func (f *flight) remove(lsn vellum.LSN) {
 	}
 	delete(f.entries, lsn)
 	e.isGone, e.lease = true, 0
-	if e.timer != nil {
-		e.timer.Stop()
-	}
+	f.after(e, 0)
 	if e.key != "" {
 		f.leave(e)
 	}
@@ -145,12 +149,40 @@ func (f *flight) popReady(inOrder bool) *entry {
 	return nil
 }
 
-func (f *flight) stop() {
-	for _, e := range f.entries {
+// after has a message come again after a time, where that is not 0 or less.
+func (f *flight) after(e *entry, delay time.Duration) {
+	e.delay, e.alarm = delay, 0
+	if delay > 0 {
+		f.alarms++
+		e.alarm = f.alarms
+	}
+	if e.isTimed && (delay > 0 || e.timer != nil) {
+		e.isTimed = false
+		f.untimed = append(f.untimed, e)
+	}
+}
+
+// setTimers sets timers anew, where a message is to come again or is not any more.
+func (f *flight) setTimers(expire func(vellum.LSN, uint64)) {
+	for _, e := range f.untimed {
+		e.isTimed = true
 		if e.timer != nil {
 			e.timer.Stop()
+			e.timer = nil
+		}
+		if lsn, alarm := e.lsn, e.alarm; alarm != 0 {
+			e.timer = time.AfterFunc(e.delay, func() { expire(lsn, alarm) })
 		}
 	}
+	clear(f.untimed)
+	f.untimed = f.untimed[:0]
+}
+
+func (f *flight) stop() {
+	for _, e := range f.entries {
+		f.after(e, 0)
+	}
+	f.setTimers(nil)
 }
 
 // outstanding is the positions of all messages in memory, growing.

@@ -70,6 +70,7 @@ type Queue struct {
 
 	wake    chan struct{} // holds a value where a message may be ready
 	space   chan struct{} // holds a value where there may be space
+	clock   chan struct{} // holds a value where timers are to be set
 	closing chan struct{}
 	keeper  sync.WaitGroup
 	ending  sync.Once
@@ -109,6 +110,7 @@ func Open(path string, opts ...Option) (*Queue, error) {
 		save:    make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
 		space:   make(chan struct{}, 1),
+		clock:   make(chan struct{}, 1),
 		closing: make(chan struct{}),
 	}
 	for _, option := range opts {
@@ -131,8 +133,9 @@ func Open(path string, opts ...Option) (*Queue, error) {
 		_ = log.Close()
 		return nil, err
 	}
-	q.keeper.Add(1)
+	q.keeper.Add(2)
 	go q.keep()
+	go q.keepTime()
 	return q, nil
 }
 
@@ -146,7 +149,6 @@ func (q *Queue) Close() (err error) {
 func (q *Queue) close() error {
 	q.mu.Lock()
 	q.closed = true
-	q.flight.stop()
 	q.mu.Unlock()
 	close(q.closing)
 	q.keeper.Wait()
@@ -454,21 +456,35 @@ func (q *Queue) lend(e *entry) *Message {
 
 // after has a message come again after a time, where it is not 0 or less. The caller holds mu.
 func (q *Queue) after(e *entry, delay time.Duration) {
-	if e.timer != nil {
-		e.timer.Stop()
-		e.timer = nil
-	}
-	if delay > 0 {
-		lsn, lease := e.lsn, e.lease
-		e.timer = time.AfterFunc(delay, func() { q.expire(lsn, lease) })
+	q.flight.after(e, delay)
+	ring(q.clock)
+}
+
+// keepTime has the timers of all messages: a timer belongs to the bubble of testing/synctest in which it
+// was made, and a message may be got in one bubble and acknowledged in another.
+func (q *Queue) keepTime() {
+	defer q.keeper.Done()
+	for isOpen := true; isOpen; {
+		select {
+		case <-q.clock:
+		case <-q.closing:
+			isOpen = false
+		}
+		q.mu.Lock()
+		if isOpen {
+			q.flight.setTimers(q.expire)
+		} else {
+			q.flight.stop()
+		}
+		q.mu.Unlock()
 	}
 }
 
-// expire makes a message ready again where it still has this lease.
-func (q *Queue) expire(lsn vellum.LSN, lease uint64) {
+// expire makes a message ready again where no other timer of it counts.
+func (q *Queue) expire(lsn vellum.LSN, alarm uint64) {
 	q.mu.Lock()
 	e := q.flight.entries[lsn]
-	isOver := e != nil && e.lease == lease && !q.closed
+	isOver := e != nil && e.alarm == alarm && !q.closed
 	if isOver {
 		e.lease = 0
 		// One that is being acknowledged comes again only if that fails.
