@@ -22,77 +22,49 @@ pub fn ignore_advice() {
     assert!(is_advice_ignored());
 }
 
-/// Numbers of x86-64 that are in no group of `@system-service` of systemd 247, or are in
-/// `@resources` or `@privileged`: a careful unit leaves them out. Later systemds allow more.
-/// (systemd.exec(5), `systemd-analyze syscall-filter`.)
-const NOT_FOR_SERVICES: [std::ops::RangeInclusive<u32>; 37] = [
-    // chown, fchown, lchown; syslog, ptrace; setuid, setgid and their kin.
-    92..=94,
-    101..=101,
-    103..=103,
-    105..=106,
-    113..=114,
-    116..=117,
-    119..=119,
-    122..=123,
-    // capset; uselib, personality of others; ustat, sysfs.
-    126..=126,
-    133..=134,
-    136..=136,
-    139..=139,
-    // setpriority, sched_setparam, sched_setscheduler, vhangup … _sysctl, adjtimex, setrlimit.
-    141..=142,
-    144..=144,
-    153..=156,
-    159..=161,
-    // acct, settimeofday, mount … reboot, sethostname, setdomainname, iopl, ioperm.
-    163..=173,
-    // Modules and quotas.
-    174..=180,
-    // sched_setaffinity.
-    203..=203,
-    // lookup_dcookie, clock_settime, mbind, set_mempolicy.
-    212..=212,
-    227..=227,
-    236..=238,
-    // kexec_load; ioprio_set, migrate_pages, fchownat, move_pages.
-    246..=246,
-    251..=251,
-    256..=256,
-    260..=260,
-    279..=279,
-    // perf_event_open, fanotify, open_by_handle_at, clock_adjtime.
-    298..=298,
-    300..=301,
-    304..=305,
-    // finit_module, sched_setattr, seccomp, kexec_file_load, bpf.
-    313..=314,
-    317..=317,
-    320..=321,
-    // Protection keys; mounts of the new kind.
-    329..=331,
-    428..=433,
-    // close_range, pidfd_getfd.
-    436..=436,
-    438..=438,
-];
-/// Every number from here on is of a later kernel than that systemd knew: process_madvise.
-const NEWER: u32 = 440;
+/// The calls that a careful unit does not allow, which the tests of the Python package read too.
+const NOT_FOR_SERVICES: &str = include_str!("not-for-services.txt");
+
+/// What a filter does with a call that it does not allow.
+#[derive(Clone, Copy, Debug)]
+pub enum Refusal {
+    /// It ends the process.
+    Kill,
+    /// The call fails with this `errno`.
+    Fail(i32),
+}
+
+/// Numbers of the calls that are not for services: the first and the last of each range.
+fn not_for_services() -> impl Iterator<Item = (u32, u32)> {
+    let rows = NOT_FOR_SERVICES.lines().filter(|row| !row.starts_with('#'));
+    rows.map(|row| {
+        let (first, last) = row.split_once(' ').expect("two numbers in a row");
+        (first.parse().expect("a number"), last.parse().expect("a number"))
+    })
+}
 
 /// Has a program run under the filter of a careful unit: a call that is not for services kills it.
 pub fn run_as_service(command: &mut std::process::Command) {
+    run_filtered(command, Refusal::Kill);
+}
+
+/// Has a program run under the filter of a careful unit, which refuses calls in this way.
+pub fn run_filtered(command: &mut std::process::Command, refusal: Refusal) {
     use std::os::unix::process::CommandExt;
+    let refuse = match refusal {
+        Refusal::Kill => libc::SECCOMP_RET_KILL_PROCESS,
+        Refusal::Fail(errno) => libc::SECCOMP_RET_ERRNO | errno as u32,
+    };
     let statement =
         |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let compare = |way: u32, jt, jf, k| statement(libc::BPF_JMP | way | libc::BPF_K, jt, jf, k);
     let answer = |k| statement(libc::BPF_RET | libc::BPF_K, 0, 0, k);
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let mut program = vec![statement(load, 0, 0, NUMBER_OF_CALL)];
-    let refused = NOT_FOR_SERVICES.iter().map(|range| (*range.start(), *range.end()));
-    for (first, last) in refused.chain([(NEWER, u32::MAX)]) {
+    for (first, last) in not_for_services() {
         program.push(compare(libc::BPF_JGE, 0, 2, first));
         program.push(compare(libc::BPF_JGT, 1, 0, last));
-        program.push(answer(libc::SECCOMP_RET_KILL_PROCESS));
+        program.push(answer(refuse));
     }
     program.push(answer(libc::SECCOMP_RET_ALLOW));
     // SAFETY: between fork and exec it makes system calls alone; the kernel copies the filter.
