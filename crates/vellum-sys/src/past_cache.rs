@@ -27,8 +27,8 @@ pub fn sync(fd: impl AsFd, begin: u64, end: u64) -> io::Result<()> {
 }
 
 /// Writes the bytes of a file from `begin` to `end`, and some around, over themselves past the page
-/// cache. No other thread may write to it meanwhile, or have its descriptor. False for files that
-/// take no direct write: they stay as they are.
+/// cache. No other process or thread may write to it meanwhile, or have its descriptor. False for
+/// files that take no direct write: they stay as they are.
 ///
 /// A direct write drops whole folios from the page cache, and they may be nowhere else. So no piece
 /// ends in the middle of one: those of ext4 have 2048 blocks at most.
