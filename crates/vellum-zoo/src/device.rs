@@ -168,7 +168,7 @@ impl<D> Drop for BlockDevice<D> {
 pub fn unmount_patiently(path: &Path) -> io::Result<()> {
     let deadline = Instant::now() + BUSY_MAX;
     loop {
-        match unmount(path, UnmountFlags::empty()) {
+        match unmount(path, UnmountFlags::NOFOLLOW) {
             Err(Errno::BUSY) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(1));
             }

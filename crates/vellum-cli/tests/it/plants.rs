@@ -43,3 +43,24 @@ fn a_benchmark_follows_no_plant() {
     let words = ["bench", "sync", "--rounds", "1", "--bytes", "64K", "--big", "1M", "--dir"];
     none_is_followed(6, &words);
 }
+
+#[test]
+fn the_demo_follows_no_plant() {
+    let (dir, outside) = (scratch(), Outside::new());
+    let mut swaps = 0;
+    for seed in 0..6 {
+        let run = || {
+            let mut command = Command::new("timeout");
+            command.args(["60", env!("CARGO_BIN_EXE_vellum"), "demo", "--no-bench"]);
+            command.args(["--records", "200"]).env("TMPDIR", dir.path()).output().unwrap()
+        };
+        let (output, swapped) = outside.swapped(dir.path(), &NAMES, seed, run);
+        swaps += swapped;
+        outside.assert_untouched();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code().unwrap();
+        assert_ne!(code, ENDED_BY_TIMEOUT, "a plant was waited for: {said}");
+        assert!(matches!(code, 0 | 1), "{code}: {said}");
+    }
+    assert!(swaps > 6, "swapped {swaps} times");
+}

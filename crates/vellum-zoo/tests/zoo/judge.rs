@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::command::{is_ext4_possible, is_mounted};
 
 /// The doctor that was built beside the command, if it was.
-fn doctor() -> Option<PathBuf> {
+pub(crate) fn doctor() -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_BIN_EXE_vellum-zoo")).with_file_name("vellum-doctor");
     if path.exists() {
         return Some(path);

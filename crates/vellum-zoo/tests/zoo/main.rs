@@ -5,4 +5,5 @@ mod command;
 mod figures;
 mod judge;
 mod overlap;
+mod plants;
 mod support;

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         match signal {
             SIGCHLD => {
                 if let Some(status) = server.try_wait()? {
-                    clean_up(arguments, dir.path(), server.id());
+                    clean_up(dir.path(), server.id());
                     return Ok(status.code().map_or(super::CANNOT_RUN, |code| code as u8));
                 }
             }
@@ -58,11 +58,9 @@ fn end(server: &mut Child) -> anyhow::Result<u8> {
 }
 
 /// Takes down what a server leaves that was killed; there is nothing after one that ended.
-fn clean_up(arguments: &RunArguments, dir: &std::path::Path, server: u32) {
-    if let Some(at) = &arguments.mount
-        && super::show::is_mounted_from(at, server)
-    {
-        let _ = unmount(at, UnmountFlags::DETACH);
+fn clean_up(dir: &std::path::Path, server: u32) {
+    if let Some(at) = super::show::mounted_from(server) {
+        let _ = unmount(at, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
     }
     let _ = unmount(dir.join("disk"), UnmountFlags::DETACH);
 }

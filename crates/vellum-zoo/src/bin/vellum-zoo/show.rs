@@ -1,11 +1,16 @@
 //! The process that serves the disk.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, Write, stdin, stdout};
+use std::io::{self, BufRead, ErrorKind, Write, stdin, stdout};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::mount::{UnmountFlags, unmount};
+use vellum_command::files;
 use vellum_command::private_dir::PrivateDir;
 use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::{BlockDevice, Cut, Disk, unmount_patiently};
@@ -21,13 +26,13 @@ pub(super) fn serve(arguments: &RunArguments) -> anyhow::Result<()> {
     // It goes in the end, also if the process that waits for this one is gone.
     let dir = PrivateDir::adopt(Path::new(&dir))?;
     let device = arguments.animal()?.device(dir.path(), medium(arguments)?)?;
-    let mut shown = Shown { device, at: None, is_mounted: false };
+    let mut shown = Shown { device, at: None };
     say(&format!("device /dev/loop{}", shown.device.number()));
     if let Some(at) = &arguments.mount {
         let Some(filesystem) = arguments.filesystem() else {
             bail!("--mount needs the filesystem: --mkfs ext4 makes one, --fs ext4 says it");
         };
-        shown.at = Some((filesystem, at.clone()));
+        shown.at = Some(Place::new(filesystem, at)?);
         shown.mount()?;
         say(&format!("mounted {}", at.display()));
     }
@@ -39,29 +44,39 @@ pub(super) fn serve(arguments: &RunArguments) -> anyhow::Result<()> {
     shown.end()
 }
 
-/// The medium, with a new filesystem if there is to be one.
+/// The medium, with a new filesystem if there is to be one. Its directory may belong to another user,
+/// who may put something else at its name at any moment: it is opened once, and no link is followed.
 fn medium(arguments: &RunArguments) -> anyhow::Result<File> {
     let path = &arguments.file;
-    let length = fs::metadata(path).map(|metadata| metadata.len()).ok();
-    let length = match (length, arguments.size) {
-        (Some(length), None) => length,
-        (None, Some(size)) => size,
-        (Some(length), Some(size)) if length == size => length,
-        (Some(length), Some(size)) => {
-            bail!("{} has {length} bytes, and --size says {size}", path.display())
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW;
+    let cannot = || format!("cannot open {}", path.display());
+    let file = match (files::opened(path, flags), arguments.size) {
+        (Err(error), Some(size)) if error.kind() == ErrorKind::NotFound => {
+            let new = flags | OFlags::CREATE | OFlags::EXCL;
+            let file = files::opened(path, new).with_context(cannot)?;
+            file.set_len(size)?;
+            file
         }
-        (None, None) => bail!("{} is not there; --size says how large to make it", path.display()),
+        (Err(error), None) if error.kind() == ErrorKind::NotFound => {
+            bail!("{} is not there; --size says how large to make it", path.display())
+        }
+        (file, _) => file.with_context(cannot)?,
     };
-    let open = || File::options().read(true).write(true).create(true).truncate(false).open(path);
-    open().with_context(|| format!("cannot open {}", path.display()))?.set_len(length)?;
+    let length = file.metadata()?.len();
+    if let Some(size) = arguments.size.filter(|size| *size != length) {
+        bail!("{} has {length} bytes, and --size says {size}", path.display());
+    }
+    ensure!(length.is_multiple_of(4096), "the medium must have a multiple of 4096 bytes");
     if let Some(filesystem) = arguments.mkfs {
         filesystem.look_for_maker()?;
-        filesystem.make(path, length, false)?;
+        filesystem.make(&by_descriptor(&file), length, false)?;
     }
-    let file = open()?;
-    let rest = file.metadata()?.len() % 4096;
-    ensure!(rest == 0, "the medium must have a multiple of 4096 bytes");
     Ok(file)
+}
+
+/// A path that leads to what is open, also in a process that is started.
+fn by_descriptor(open: impl AsFd) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), open.as_fd().as_raw_fd()).into()
 }
 
 /// A line for standard output.
@@ -70,28 +85,62 @@ fn say(line: &str) {
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
+/// Where the filesystem is mounted. The directory is opened once: another user may rename it, and put
+/// a link to any place at its name.
+struct Place {
+    filesystem: Filesystem,
+    dir: OwnedFd,
+    /// Its parent and its name in it, while it is mounted: the kernel renames it no more.
+    mounted: Option<(OwnedFd, PathBuf)>,
+}
+
+impl Place {
+    fn new(filesystem: Filesystem, path: &Path) -> anyhow::Result<Place> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = open(path, flags, Mode::empty());
+        let dir = dir.with_context(|| format!("cannot mount at {}", path.display()))?;
+        Ok(Place { filesystem, dir, mounted: None })
+    }
+
+    fn mount(&mut self, device: &Path) -> anyhow::Result<()> {
+        let path = by_descriptor(&self.dir);
+        self.filesystem.mount(device, &path)?;
+        let name = fs::read_link(path)?;
+        let name = name.file_name().context("mounted at no name")?.into();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.mounted = Some((openat(&self.dir, "..", flags, Mode::empty())?, name));
+        Ok(())
+    }
+
+    /// The path of what is mounted.
+    fn path(&self) -> Option<PathBuf> {
+        let (parent, name) = self.mounted.as_ref()?;
+        Some(by_descriptor(parent).join(name))
+    }
+
+    fn unmount(&mut self) -> io::Result<()> {
+        if let Some(path) = self.path() {
+            unmount_patiently(&path)?;
+            self.mounted = None;
+        }
+        Ok(())
+    }
+}
+
 /// What is to be taken down again.
 struct Shown {
     device: BlockDevice<Disk>,
-    at: Option<(Filesystem, PathBuf)>,
-    is_mounted: bool,
+    at: Option<Place>,
 }
 
 impl Shown {
     fn mount(&mut self) -> anyhow::Result<()> {
-        if let Some((filesystem, at)) = &self.at {
-            filesystem.mount(self.device.path(), at)?;
-            self.is_mounted = true;
-        }
-        Ok(())
+        self.at.as_mut().map_or(Ok(()), |at| at.mount(self.device.path()))
     }
 
     fn unmount(&mut self) -> anyhow::Result<()> {
-        if let Some((_, at)) = self.at.as_ref().filter(|_| self.is_mounted) {
-            unmount_patiently(at).with_context(|| format!("cannot unmount {}", at.display()))?;
-            self.is_mounted = false;
-        }
-        Ok(())
+        let unmounted = self.at.as_mut().map_or(Ok(()), Place::unmount);
+        unmounted.context("cannot unmount")
     }
 
     /// Cuts the power and lets it come back.
@@ -118,21 +167,45 @@ impl Shown {
 
     fn end(mut self) -> anyhow::Result<()> {
         let result = self.unmount();
-        if let (Err(_), Some((_, at))) = (&result, &self.at) {
-            unmount(at, UnmountFlags::DETACH)?;
+        if let (Err(_), Some(path)) = (&result, self.at.as_ref().and_then(Place::path)) {
+            unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)?;
         }
         result
     }
 }
 
-/// Whether what is mounted there lies on the device that the process `server` has made.
-pub(super) fn is_mounted_from(at: &Path, server: u32) -> bool {
-    let Ok(table) = fs::read_to_string("/proc/self/mountinfo") else { return false };
-    let at = at.canonicalize().unwrap_or_else(|_| at.to_path_buf());
+/// Where the filesystem is mounted whose device the process `server` has made.
+pub(super) fn mounted_from(server: u32) -> Option<PathBuf> {
+    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let dir = format!("/proc/{server}/fd/");
-    table.lines().any(|line| {
-        let mut words = line.split(' ');
-        words.nth(4).is_some_and(|point| Path::new(point) == at)
-            && words.any(|word| word.starts_with(&dir) && word.ends_with("/device"))
-    })
+    let is_ours = |word: &str| word.starts_with(&dir) && word.ends_with("/device");
+    let line = table.lines().find(|line| line.split(' ').any(is_ours))?;
+    line.split(' ').nth(4).map(as_named)
+}
+
+/// A name as it is, from how the kernel writes it: `\040` is a blank.
+fn as_named(written: &str) -> PathBuf {
+    let mut parts = written.split('\\');
+    let mut name = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..3).map(|digits| u8::from_str_radix(digits, 8)) {
+            Some(Ok(byte)) => {
+                name.push(byte);
+                name.extend(&part.as_bytes()[3..]);
+            }
+            _ => name.extend(part.as_bytes()),
+        }
+    }
+    OsString::from_vec(name).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_table_of_mounts_are_read() {
+        assert_eq!(as_named("/mnt/a"), Path::new("/mnt/a"));
+        assert_eq!(as_named("/mnt/a\\040b\\134c"), Path::new("/mnt/a b\\c"));
+    }
 }
