@@ -117,8 +117,7 @@ impl Disk {
 
     /// How long a request waits that comes at `at`.
     fn delay(&mut self, operation: &Operation, at: Duration) -> Duration {
-        let paces = &mut self.traits.paces;
-        let done = paces.iter_mut().fold(at, |at, pace| pace.done(operation, at));
+        let done = self.traits.done(operation, at);
         self.figures.overlapping += u64::from(at < self.busy);
         self.busy = self.busy.max(done);
         let tally = self.tally(operation.kind);
@@ -127,6 +126,11 @@ impl Disk {
         tally.delayed += done - at;
         tally.delayed_max = tally.delayed_max.max(done - at);
         done - at
+    }
+
+    /// Whether a write is answered and goes nowhere.
+    fn is_dropped(&mut self) -> bool {
+        self.traits.dropped > 0.0 && self.random.f64() < self.traits.dropped
     }
 
     fn serve(&mut self, request: Request<'_>, operation: &Operation) -> Result<Vec<u8>, Errno> {
@@ -138,6 +142,7 @@ impl Disk {
         }
         let result = match request {
             Request::Read(offset, len) => self.store.read(offset, len),
+            Request::Write(..) if self.is_dropped() => Ok(Vec::new()),
             Request::Write(offset, bytes) => self.store.write(offset, bytes).map(|()| Vec::new()),
             Request::Flush => self.store.flush().map(|()| Vec::new()),
         };
@@ -155,7 +160,7 @@ impl Served for Disk {
     }
 
     fn answer(&mut self, request: Request<'_>) -> Result<Vec<u8>, Errno> {
-        let operation = operation(request);
+        let operation = Operation::of(request);
         let result = self.serve(request, &operation);
         self.tally(operation.kind).failed += u64::from(result.is_err());
         result
@@ -163,17 +168,7 @@ impl Served for Disk {
 
     fn due(&mut self, request: Request<'_>) -> Option<Instant> {
         let at = self.begun.elapsed();
-        let delay = self.delay(&operation(request), at);
+        let delay = self.delay(&Operation::of(request), at);
         (!delay.is_zero()).then(|| self.begun + at + delay)
-    }
-}
-
-fn operation(request: Request<'_>) -> Operation {
-    match request {
-        Request::Read(offset, len) => Operation { kind: Kind::Read, offset, len: len as u64 },
-        Request::Write(offset, bytes) => {
-            Operation { kind: Kind::Write, offset, len: bytes.len() as u64 }
-        }
-        Request::Flush => Operation { kind: Kind::Flush, offset: 0, len: 0 },
     }
 }

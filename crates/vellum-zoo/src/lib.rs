@@ -30,7 +30,7 @@ mod server;
 mod store;
 mod sys;
 
-pub use animal::Animal;
+pub use animal::{Animal, Times};
 pub use device::{BlockDevice, Shape, unmount_patiently};
 pub use disk::{Disk, Figures, Tally};
 pub use missing::{Missing, look_for_needs, missing_if_forbidden};

@@ -3,16 +3,19 @@
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::device::{BlockDevice, Shape};
 use crate::disk::Disk;
+use crate::pace::Operation;
+use crate::served::Request;
 
 mod table;
 pub(crate) mod traits;
 mod values;
 
-use table::Told;
-pub use table::{Parameter, SPECIES, Species};
+pub use table::{Parameter, SPECIES, Species, TIMES};
+use table::{Told, give};
 use traits::Traits;
 
 /// A description of a disk, from which any number can be made; all of them behave in the same way.
@@ -66,7 +69,7 @@ impl Animal {
             None => (None, name),
         };
         let has = |species: &Species| {
-            species.parameters.iter().any(|known| known.name == name)
+            species.parameters.iter().chain(TIMES).any(|known| known.name == name)
                 && whose.is_none_or(|whose| whose == species.name)
         };
         let found: Vec<usize> =
@@ -75,7 +78,10 @@ impl Animal {
             [index] => self.told.push((index, name.to_owned(), value.to_owned())),
             [] => {
                 let all = self.species.iter().flat_map(|species| species.parameters);
-                let all: Vec<&str> = all.map(|known| known.name).collect();
+                let mut all: Vec<&str> = all.map(|known| known.name).collect();
+                if !all.is_empty() {
+                    all.extend(TIMES.iter().map(|known| known.name));
+                }
                 let all = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
                 return Err(format!("\"{name}\" cannot be told; what can be is {all}"));
             }
@@ -93,9 +99,18 @@ impl Animal {
             let own = self.told.iter().filter(|(whose, ..)| *whose == index);
             let said: Vec<_> = own.map(|(_, name, value)| (name.clone(), value.clone())).collect();
             let seed = self.seed.wrapping_add(index as u64);
-            (species.give)(&Told { species, said: &said, seed }, &mut traits)?;
+            give(&Told { species, said: &said, seed }, &mut traits)?;
         }
         Ok(traits)
+    }
+
+    /// Its times by a clock of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: what was told was read before.
+    pub fn times(&self) -> Result<Times, String> {
+        Ok(Times { traits: self.traits()? })
     }
 
     /// A disk with this medium, which has its length; a multiple of 4096 bytes.
@@ -126,6 +141,34 @@ impl Animal {
     }
 }
 
+/// When requests would be done by a disk of an animal, without a device and without waiting.
+#[derive(Debug)]
+pub struct Times {
+    traits: Traits,
+}
+
+impl Times {
+    /// When a request is done that comes so long after the disk began. Requests come in the order
+    /// of time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use vellum_zoo::{Animal, Request};
+    ///
+    /// let animal = Animal::new("slow-flush", &["flush=5ms", "begins=1s"], 1)?;
+    /// let mut times = animal.times()?;
+    /// let mut done = |at| times.done(Request::Flush, Duration::from_millis(at)).as_millis();
+    /// assert_eq!((done(1), done(1000)), (1, 1005));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn done(&mut self, request: Request<'_>, at: Duration) -> Duration {
+        self.traits.done(&Operation::of(request), at)
+    }
+}
+
 impl fmt::Display for Animal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.species.iter().map(|species| species.name).collect();
@@ -153,8 +196,9 @@ mod tests {
     fn what_is_not_understood_is_named() {
         let refused = |names, parameters: &[&str]| Animal::new(names, parameters, 1).unwrap_err();
         assert!(refused("tame", &[]).contains("there are sound, slow-flush"));
-        assert!(refused("stalls", &["fro=1s"]).contains("what can be is every, for"));
+        assert!(refused("stalls", &["fro=1s"]).contains("what can be is every, for, begins"));
         assert!(refused("sound", &["for=1s"]).contains("nothing"));
+        assert!(refused("lying", &["begins=1s"]).contains("takes no time"));
         assert!(refused("stalls", &["for"]).contains("name=value"));
         assert!(refused("stalls", &["for=1h"]).contains("for: \"1h\" is no time"));
         let twice = refused("slow-flush+no-fua", &["flush=1ms"]);

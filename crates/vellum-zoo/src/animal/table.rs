@@ -1,8 +1,10 @@
 //! The animals: what each is, what it can be told, and what a disk gets of it.
 
+use std::time::Duration;
+
 use super::traits::{Failing, FailingKind, Traits};
 use super::values::{is, number, share, size, time};
-use crate::pace::{Bucket, Fixed, Jitter, Neighbour, Partial, Stalls, Unit};
+use crate::pace::{Bucket, Fixed, Jitter, Neighbour, Pace, Partial, Stalls, Unit, Window};
 use crate::store::{BLOCK_LEN, CacheRule};
 
 /// One animal.
@@ -32,6 +34,14 @@ const fn parameter(name: &'static str, default: &'static str, what: &'static str
     Parameter { name, default, what }
 }
 
+/// What every animal can be told that takes time.
+pub const TIMES: &[Parameter] = &[
+    parameter("begins", "0", "when it begins to take time, from when the disk began"),
+    parameter("ends", "0", "when that ends; 0: never"),
+    parameter("each", "0", "only in the last part of each stretch of this length; 0: always"),
+    parameter("lasts", "1s", "length of that part"),
+];
+
 /// What a disk with a cache can be told.
 const CACHE: Parameter =
     parameter("cache", "64M", "bytes of the cache; the oldest go to the medium");
@@ -53,7 +63,8 @@ impl Told<'_> {
     /// One parameter.
     fn get<T>(&self, name: &str, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
         let said = self.said.iter().rev().find(|(said, _)| said == name);
-        let known = self.species.parameters.iter().find(|parameter| parameter.name == name);
+        let mut known = self.species.parameters.iter().chain(TIMES);
+        let known = known.find(|parameter| parameter.name == name);
         let text = said.map(|(_, value)| value.as_str()).or(known.map(|known| known.default));
         read(text.unwrap_or_default()).map_err(|error| format!("{name}: {error}"))
     }
@@ -80,7 +91,7 @@ pub const SPECIES: &[Species] = &[
             let flush = told.get("flush", time)?;
             let (write, read) = (told.get("write", time)?, told.get("read", time)?);
             let until = Some(told.get("first", time)?).filter(|first| !first.is_zero());
-            traits.paces.push(Box::new(Fixed { read, write, flush, until }));
+            traits.paces.push(Box::new(Fixed { read, write, flush, until, ..Fixed::default() }));
             Ok(())
         },
     },
@@ -159,6 +170,37 @@ pub const SPECIES: &[Species] = &[
         },
     },
     Species {
+        name: "bursts",
+        what: "is shared with one that comes and goes: for a while each request takes longer",
+        parameters: &[
+            parameter("every", "10s", "from one burst to the next"),
+            parameter("for", "2s", "length of a burst"),
+            parameter("cost", "25ms", "what a request takes meanwhile"),
+        ],
+        give: |told, traits| {
+            let cost = told.get("cost", time)?;
+            let pace = Fixed { read: cost, write: cost, flush: cost, ..Fixed::default() };
+            let stretch = (told.get("every", time)?, told.get("for", time)?);
+            traits.paces.push(Box::new(Window {
+                pace: Box::new(pace),
+                begins: Duration::ZERO,
+                ends: None,
+                stretch: Some(stretch).filter(|(every, _)| !every.is_zero()),
+            }));
+            Ok(())
+        },
+    },
+    Species {
+        name: "slow-journal",
+        what: "takes its time for each write of the journal of ext4",
+        parameters: &[parameter("cost", "15ms", "time of such a write")],
+        give: |told, traits| {
+            let journal = told.get("cost", time)?;
+            traits.paces.push(Box::new(Fixed { journal, ..Fixed::default() }));
+            Ok(())
+        },
+    },
+    Species {
         name: "512e",
         what: "has physical sectors of 4096 bytes: a write of a part of one costs more",
         parameters: &[
@@ -218,7 +260,41 @@ pub const SPECIES: &[Species] = &[
             Ok(())
         },
     },
+    Species {
+        name: "drops",
+        what: "answers some writes, and they go nowhere",
+        parameters: &[parameter("share", "0.002", "of all writes")],
+        give: |told, traits| {
+            traits.dropped = told.get("share", share)?;
+            Ok(())
+        },
+    },
 ];
+
+/// Has what the animal adds to a disk hold for that part of the time for which it was told.
+pub(super) fn give(told: &Told<'_>, traits: &mut Traits) -> Result<(), String> {
+    let before = traits.paces.len();
+    (told.species.give)(told, traits)?;
+    let [begins, ends, each, lasts] =
+        ["begins", "ends", "each", "lasts"].map(|name| told.get(name, time));
+    let (begins, ends, each, lasts) = (begins?, ends?, each?, lasts?);
+    if begins.is_zero() && ends.is_zero() && each.is_zero() {
+        return Ok(());
+    }
+    if traits.paces.len() == before {
+        return Err(format!(
+            "{} takes no time, so that it has no begin and no end",
+            told.species.name
+        ));
+    }
+    let paces = traits.paces.split_off(before).into_iter();
+    traits.paces.extend(paces.map(|pace| -> Box<dyn Pace> {
+        let ends = Some(ends).filter(|ends| !ends.is_zero());
+        let stretch = Some((each, lasts)).filter(|(each, _)| !each.is_zero());
+        Box::new(Window { pace, begins, ends, stretch })
+    }));
+    Ok(())
+}
 
 fn cache(told: &Told<'_>, lies: bool, flushed_lost: usize) -> Result<CacheRule, String> {
     let blocks = told.get("cache", size)? / BLOCK_LEN as u64;

@@ -1,6 +1,7 @@
 //! What a disk has of its animals.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::pace::{Kind, Operation, Pace};
 use crate::store::CacheRule;
@@ -11,9 +12,16 @@ pub(crate) struct Traits {
     pub(crate) paces: Vec<Box<dyn Pace>>,
     pub(crate) cache: Option<CacheRule>,
     pub(crate) failing: Vec<Failing>,
+    /// The share of writes that are answered and go nowhere.
+    pub(crate) dropped: f64,
 }
 
 impl Traits {
+    /// When a request is done that comes at `at`.
+    pub(crate) fn done(&mut self, operation: &Operation, at: Duration) -> Duration {
+        self.paces.iter_mut().fold(at, |at, pace| pace.done(operation, at))
+    }
+
     pub(super) fn pace(&mut self, pace: Option<impl Pace + 'static>) {
         if let Some(pace) = pace {
             self.paces.push(Box::new(pace));
@@ -100,7 +108,8 @@ mod tests {
     #[test]
     fn so_many_fail_from_the_first_one_in_a_range() {
         let mut failing = Failing::new(FailingKind::One(Kind::Write), 2, 2, 4096..8192);
-        let mut fails = |kind, offset| failing.fails(&Operation { kind, offset, len: 512 });
+        let mut fails =
+            |kind, offset| failing.fails(&Operation { kind, offset, len: 512, is_journal: false });
         assert!(!fails(Kind::Write, 4096), "the first one");
         assert!(!fails(Kind::Write, 0), "elsewhere");
         assert!(!fails(Kind::Read, 4096), "no write");

@@ -9,6 +9,8 @@ pub(crate) struct Fixed {
     pub(crate) read: Duration,
     pub(crate) write: Duration,
     pub(crate) flush: Duration,
+    /// A write of the journal takes so much more.
+    pub(crate) journal: Duration,
     /// From here on nothing takes time.
     pub(crate) until: Option<Duration>,
 }
@@ -18,11 +20,13 @@ impl Pace for Fixed {
         if self.until.is_some_and(|until| at >= until) {
             return at;
         }
-        at + match operation.kind {
+        let journal = if operation.is_journal { self.journal } else { Duration::ZERO };
+        let own = match operation.kind {
             Kind::Read => self.read,
             Kind::Write => self.write,
             Kind::Flush => self.flush,
-        }
+        };
+        at + own + journal
     }
 }
 
@@ -39,5 +43,8 @@ mod tests {
         assert_eq!(fixed.done(&write(4096), ms(2)), ms(2));
         let mut cold = Fixed { flush: ms(10), until: Some(ms(50)), ..Fixed::default() };
         assert_eq!([49, 50].map(|at| cold.done(&FLUSH, ms(at))), [ms(59), ms(50)]);
+        let mut journal = Fixed { journal: ms(15), ..Fixed::default() };
+        let block = Operation { is_journal: true, ..write(4096) };
+        assert_eq!([block, write(4096)].map(|one| journal.done(&one, ms(1))), [ms(16), ms(1)]);
     }
 }

@@ -4,12 +4,15 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use crate::served::Request;
+
 mod bucket;
 mod fixed;
 mod jitter;
 mod neighbour;
 mod partial;
 mod stalls;
+mod window;
 
 pub(crate) use bucket::{Bucket, Unit};
 pub(crate) use fixed::Fixed;
@@ -17,6 +20,7 @@ pub(crate) use jitter::Jitter;
 pub(crate) use neighbour::Neighbour;
 pub(crate) use partial::Partial;
 pub(crate) use stalls::Stalls;
+pub(crate) use window::Window;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,31 @@ pub(crate) struct Operation {
     pub(crate) kind: Kind,
     pub(crate) offset: u64,
     pub(crate) len: u64,
+    /// Does it write blocks of the journal of ext4?
+    pub(crate) is_journal: bool,
+}
+
+/// How blocks of the journal of ext4 begin that are no copies of others.
+const JOURNAL: [u8; 4] = 0xc03b_3998_u32.to_be_bytes();
+const BLOCK_LEN: usize = 4096;
+
+impl Operation {
+    pub(crate) fn of(request: Request<'_>) -> Operation {
+        let of = |kind, offset, len: usize| Operation {
+            kind,
+            offset,
+            len: len as u64,
+            is_journal: false,
+        };
+        match request {
+            Request::Read(offset, len) => of(Kind::Read, offset, len),
+            Request::Write(offset, bytes) => Operation {
+                is_journal: bytes.chunks(BLOCK_LEN).any(|block| block.starts_with(&JOURNAL)),
+                ..of(Kind::Write, offset, bytes.len())
+            },
+            Request::Flush => of(Kind::Flush, 0, 0),
+        }
+    }
 }
 
 /// A rule. Times are counted from when the device began.
@@ -51,10 +80,11 @@ pub(crate) mod testing {
     use super::{Kind, Operation};
     use std::time::Duration;
 
-    pub(crate) const FLUSH: Operation = Operation { kind: Kind::Flush, offset: 0, len: 0 };
+    pub(crate) const FLUSH: Operation =
+        Operation { kind: Kind::Flush, offset: 0, len: 0, is_journal: false };
 
     pub(crate) fn write(len: u64) -> Operation {
-        Operation { kind: Kind::Write, offset: 0, len }
+        Operation { kind: Kind::Write, offset: 0, len, is_journal: false }
     }
 
     pub(crate) fn ms(ms: u64) -> Duration {

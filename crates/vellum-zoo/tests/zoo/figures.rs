@@ -157,6 +157,49 @@ fn a_stall_holds_whatever_comes() {
 }
 
 #[test]
+fn a_burst_is_slow_and_the_time_before_it_is_not() {
+    if !is_possible() {
+        return;
+    }
+    let delayed = |length| {
+        let length = format!("for={length}");
+        let figures = figures("bursts", &["every=1000s", &length, "cost=1ms"], 5);
+        (figures.writes.delayed, figures.flushes.delayed)
+    };
+    assert_eq!(delayed("1000s"), (ms(5), ms(5)));
+    assert_eq!(delayed("1s"), (ms(0), ms(0)));
+    let figures = figures("slow-flush", &["flush=1ms", "begins=1000s"], 5);
+    assert_eq!(figures.flushes.delayed, ms(0));
+}
+
+#[test]
+fn only_writes_of_the_journal_are_slow() {
+    if !is_possible() {
+        return;
+    }
+    let cage = Cage::new("slow-journal", &["cost=3ms"]);
+    cage.probe().commit(5);
+    assert_eq!(cage.figures().writes.delayed, ms(0));
+    cage.probe().write_bytes(0, &[0xc0, 0x3b, 0x39, 0x98]).unwrap();
+    assert_eq!(cage.figures().writes.delayed, ms(3));
+}
+
+#[test]
+fn a_write_that_is_dropped_is_answered_and_goes_nowhere() {
+    if !is_possible() {
+        return;
+    }
+    let cage = Cage::new("drops", &["share=1"]);
+    cage.probe().commit(1);
+    assert_eq!((cage.probe().read(0).unwrap(), cage.figures().writes.count), (0, 1));
+    let cage = Cage::new("drops", &["share=0.5"]);
+    cage.probe().commit(64);
+    let mut probe = cage.probe();
+    let kept = (0..64).filter(|block| probe.read(block * BLOCK_LEN as u64).unwrap() == 7).count();
+    assert!((10..54).contains(&kept), "{kept}");
+}
+
+#[test]
 fn parts_of_physical_sectors_cost_more() {
     if !is_possible() {
         return;

@@ -78,6 +78,15 @@ impl Probe {
         self.file.write_all_at(&self.room[start..start + len], offset)
     }
 
+    /// Writes a block that begins with `bytes`.
+    pub(crate) fn write_bytes(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let block = self.bytes(BLOCK_LEN);
+        block.fill(0);
+        block[..bytes.len()].copy_from_slice(bytes);
+        let start = self.room.as_ptr().align_offset(BLOCK_LEN);
+        self.file.write_all_at(&self.room[start..start + BLOCK_LEN], offset)
+    }
+
     pub(crate) fn read(&mut self, offset: u64) -> io::Result<u8> {
         let start = self.room.as_ptr().align_offset(BLOCK_LEN);
         self.file.read_exact_at(&mut self.room[start..start + BLOCK_LEN], offset)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use vellum_zoo::animal::SPECIES;
+use vellum_zoo::animal::{Parameter, SPECIES, TIMES};
 use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::{Animal, Missing};
 
@@ -120,11 +120,15 @@ fn main() -> ExitCode {
 }
 
 fn list() {
+    let told = |parameters: &[Parameter]| {
+        for Parameter { name, default, what, .. } in parameters {
+            println!("{:<16}   {:<22} {what}", "", format!("{name}={default}"));
+        }
+    };
     for species in SPECIES {
         println!("{:<16} {}", species.name, species.what);
-        for parameter in species.parameters {
-            let told = format!("{}={}", parameter.name, parameter.default);
-            println!("{:<16}   {told:<22} {}", "", parameter.what);
-        }
+        told(species.parameters);
     }
+    println!("What takes time can be told for which part of the time:");
+    told(TIMES);
 }

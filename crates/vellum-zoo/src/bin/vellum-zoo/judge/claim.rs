@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -24,8 +24,12 @@ pub(super) enum Claim {
     AtMost { a_second: f64 },
     /// Commits are fast at first, and take so long in the end.
     Ends { ms: f64 },
-    /// Once in a while a commit takes so long.
-    Stands { ms: f64 },
+    /// Once in so many seconds a commit takes so long.
+    Stands { ms: f64, seconds: u64 },
+    /// A commit to a file that grows takes so long, and one over older bytes does not.
+    Grows { ms: f64 },
+    /// A write is answered, and is not there.
+    Drops,
     /// A write of 512 bytes takes so long, and one of a block does not.
     Part { ms: f64 },
     /// One commit of ten takes so many times as long as another one of ten.
@@ -76,7 +80,9 @@ impl Claim {
             Claim::Takes { ms } => takes(&probe.commits(Duration::from_secs(2), 100)?, ms),
             Claim::AtMost { a_second } => at_most(for_seconds(2)?.len() as f64 / 2.0, a_second),
             Claim::Ends { ms } => ends(&for_seconds(12)?, ms),
-            Claim::Stands { ms } => stands(&for_seconds(6)?, ms),
+            Claim::Stands { ms, seconds } => stands(&for_seconds(seconds)?, ms),
+            Claim::Grows { ms } => grows(&probe.grown()?, &for_seconds(1)?, ms),
+            Claim::Drops => drops(probe.lost()?),
             Claim::Part { ms } => part(probe.writes(512)?, probe.writes(BLOCK_LEN)?, ms),
             Claim::Spread { times } => spread(&for_seconds(2)?, times),
             Claim::Waits { share } => waits(&for_seconds(3)?, share),
@@ -115,6 +121,18 @@ fn stands(times: &[f64], ms: f64) -> Seen {
     let (middle, longest) = (quantile_of(times, 0.5), quantile_of(times, 1.0));
     let what = format!("a commit takes {middle:.2} ms, and once {longest:.0} ms; told: {ms} ms");
     Seen { is_as_told: longest >= ms && middle < ms / 10.0, what }
+}
+
+fn grows(grown: &[f64], over: &[f64], ms: f64) -> Seen {
+    let (grown, over) = (quantile_of(grown, 0.5), quantile_of(over, 0.5));
+    let what = format!(
+        "a file that grows takes {grown:.1} ms, and one that does not {over:.2} ms; told: {ms} ms"
+    );
+    Seen { is_as_told: grown >= ms && over < ms / 2.0, what }
+}
+
+fn drops((lost, count): (u32, u32)) -> Seen {
+    Seen { is_as_told: lost > 0, what: format!("{lost} of {count} writes are not there") }
 }
 
 fn part(part: f64, whole: f64, ms: f64) -> Seen {
@@ -184,9 +202,16 @@ pub(crate) fn p99(dir: &Path, time: Duration) -> io::Result<f64> {
     Ok(quantile_of(&times, 0.99))
 }
 
+/// Writes until one is missing, at the most.
+const WRITES: u32 = 20_000;
+/// Commits of a file that grows.
+const GROWN: usize = 20;
+
 /// A file that exists with all its blocks.
 struct Probe {
     file: File,
+    /// Beside it, to be grown.
+    grown: PathBuf,
     room: Vec<u8>,
 }
 
@@ -199,8 +224,8 @@ impl Probe {
         made.sync_all()?;
         drop(made);
         let flags = OFlags::DIRECT.bits() as i32;
-        let file = OpenOptions::new().write(true).custom_flags(flags).open(&path)?;
-        Ok(Probe { file, room: vec![7; 2 * BLOCK_LEN] })
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path)?;
+        Ok(Probe { file, grown: dir.join("grown"), room: vec![7; 2 * BLOCK_LEN] })
     }
 
     fn write(&self, block: u64, len: usize) -> io::Result<()> {
@@ -219,6 +244,36 @@ impl Probe {
             times.push(from.elapsed().as_secs_f64() * 1e3);
         }
         Ok(times)
+    }
+
+    /// How long commits take that make a file longer.
+    fn grown(&self) -> io::Result<Vec<f64>> {
+        let mut file = File::create_new(&self.grown)?;
+        let commit = |_| {
+            let from = Instant::now();
+            file.write_all(&self.room[..BLOCK_LEN])?;
+            file.sync_data()?;
+            Ok(from.elapsed().as_secs_f64() * 1e3)
+        };
+        (0..GROWN).map(commit).collect()
+    }
+
+    /// How many writes were lost of how many, when the first was.
+    fn lost(&self) -> io::Result<(u32, u32)> {
+        let mut room = vec![0; 2 * BLOCK_LEN];
+        let start = room.as_ptr().align_offset(BLOCK_LEN);
+        let block = &mut room[start..start + BLOCK_LEN];
+        for count in 1..=WRITES {
+            let content = count.to_le_bytes();
+            block[..4].copy_from_slice(&content);
+            let offset = u64::from(count) % BLOCKS * BLOCK_LEN as u64;
+            self.file.write_all_at(block, offset)?;
+            self.file.read_exact_at(block, offset)?;
+            if block[..4] != content {
+                return Ok((1, count));
+            }
+        }
+        Ok((0, WRITES))
     }
 
     /// How long a write of so many bytes takes, in the median.

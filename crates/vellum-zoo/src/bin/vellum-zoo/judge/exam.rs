@@ -35,7 +35,7 @@ const fn measured(cause: &'static str, line: &'static str) -> Asked {
 }
 
 /// All of them.
-pub(super) const EXAMS: [Exam; 12] = [
+pub(super) const EXAMS: [Exam; 16] = [
     Exam {
         case: None,
         animal: "slow-flush",
@@ -76,21 +76,42 @@ pub(super) const EXAMS: [Exam; 12] = [
         animal: "budget",
         parameters: &[],
         claim: Claim::Ends { ms: 15.0 },
-        asked: measured("budget-ends", "modify-volume"),
+        asked: measured("budget-ends", "with a larger one"),
     },
     Exam {
         case: None,
         animal: "throttled",
         parameters: &[],
         claim: Claim::AtMost { a_second: 255.0 },
-        asked: measured("throttle", "modify-volume"),
+        asked: measured("throttle", "raise"),
     },
     Exam {
         case: None,
         animal: "stalls",
         parameters: &[],
-        claim: Claim::Stands { ms: 300.0 },
+        claim: Claim::Stands { ms: 300.0, seconds: 6 },
         asked: measured("stalls", "etcd --heartbeat-interval"),
+    },
+    Exam {
+        case: Some("rare stalls"),
+        animal: "stalls",
+        parameters: &["every=20s", "for=2s"],
+        claim: Claim::Stands { ms: 1500.0, seconds: 22 },
+        asked: measured("stalls", "etcd --heartbeat-interval"),
+    },
+    Exam {
+        case: None,
+        animal: "bursts",
+        parameters: &[],
+        claim: Claim::Stands { ms: 50.0, seconds: 11 },
+        asked: measured("neighbour", "a disk for etcd alone"),
+    },
+    Exam {
+        case: None,
+        animal: "slow-journal",
+        parameters: &[],
+        claim: Claim::Grows { ms: 15.0 },
+        asked: measured("slow-journal", ""),
     },
     Exam {
         case: None,
@@ -121,6 +142,13 @@ pub(super) const EXAMS: [Exam; 12] = [
         claim: Claim::Fails,
         asked: measured("write-errors", "dmesg"),
     },
+    Exam {
+        case: None,
+        animal: "drops",
+        parameters: &[],
+        claim: Claim::Drops,
+        asked: measured("lost-writes", "dmesg"),
+    },
 ];
 
 /// Reports of others whose tools said something else than the disk, made again. What those tools
@@ -148,7 +176,7 @@ pub(super) const CASES: [Exam; 6] = [
         animal: "budget",
         parameters: &[],
         claim: Claim::Swift { ms: 5.0 },
-        asked: measured("budget-ends", "modify-volume"),
+        asked: measured("budget-ends", "with a larger one"),
     },
     // Writes of 512 bytes to a disk that has sectors of 4096.
     Exam {
@@ -201,7 +229,7 @@ mod tests {
     use vellum_zoo::animal::SPECIES;
 
     #[test]
-    fn each_faulty_animal_has_one_exam() {
+    fn each_faulty_animal_has_an_exam() {
         let examined = EXAMS.iter().map(|exam| {
             Animal::new(exam.animal, exam.parameters, 1).unwrap();
             exam.animal
@@ -211,6 +239,7 @@ mod tests {
         }
         let mut all = vec!["sound"];
         all.extend(examined);
+        all.dedup();
         assert_eq!(all, SPECIES.iter().map(|species| species.name).collect::<Vec<_>>());
     }
 }
