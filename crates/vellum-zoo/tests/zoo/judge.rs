@@ -53,6 +53,37 @@ fn one_animal_and_one_sound_disk_are_judged_and_nothing_remains() {
 }
 
 #[test]
+fn a_disk_by_chance_is_judged_and_a_sound_one_behind_it() {
+    let Some(doctor) = doctor().filter(|_| is_ext4_possible()) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name| dir.path().join(name).to_str().unwrap().to_owned();
+    let (json, files) = (path("judged.json"), path("files"));
+    std::fs::create_dir(&files).unwrap();
+    let words = ["--random", "7", "--count", "1", "--seconds", "3"];
+    let places = ["--json", &json, "--dir", &files, "--doctor", doctor.to_str().unwrap()];
+    let output = judge(&[&words[..], &places[..]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let judged = std::fs::read(&json).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let judged: Value = serde_json::from_slice(&judged).unwrap();
+    let disks = judged["disks"].as_array().unwrap();
+    let sound: Vec<&Value> = disks.iter().map(|disk| &disk["sound"]).collect();
+    assert_eq!(sound, [false, true], "{judged}");
+    for disk in disks {
+        for program in ["etcd", "postgres", "sqlite", "vellum"] {
+            assert!(disk["verdicts"][program].is_string(), "{disk}");
+            assert!(!disk["truth"][program].as_array().unwrap().is_empty(), "{disk}");
+        }
+    }
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.lines().last().unwrap().contains(" of 1 verdicts right, "), "{told}");
+    assert!(told.contains(disks[0]["disk"].as_str().unwrap()), "{told}");
+    let is_well = judged["totals"]["well"].as_bool().unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(!is_well)), "{judged}");
+    assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0);
+    assert!(!is_mounted(dir.path()));
+}
+
+#[test]
 fn an_animal_that_has_no_exam_is_refused() {
     let output = judge(&["--animals", "sound"]);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -21,12 +21,18 @@ pub(super) struct Cage {
 
 impl Cage {
     /// In a directory of its own.
-    pub(super) fn new(dir: &Path, animal: &str, parameters: &[&str]) -> anyhow::Result<Cage> {
+    pub(super) fn new(
+        dir: &Path,
+        animal: &str,
+        parameters: &[&str],
+        seed: u64,
+    ) -> anyhow::Result<Cage> {
         fs::create_dir_all(dir.join("at"))?;
         let _ = fs::remove_file(dir.join("image"));
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", animal, "--mkfs", "ext4", "--size", &format!("{DISK_MIB}M")]);
         command.arg("--file").arg(dir.join("image")).arg("--mount").arg(dir.join("at"));
+        command.args(["--seed", &seed.to_string()]);
         for parameter in parameters {
             command.args(["--param", parameter]);
         }

@@ -28,8 +28,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn of(value: &Value) -> Option<Answer> {
-        let program = &value["programs"][0];
+    fn of(program: &Value) -> Option<Answer> {
         let causes = program["causes"].as_array()?.iter();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Some(Answer {
@@ -85,22 +84,37 @@ impl Doctor {
     }
 
     /// Has it measure for etcd.
-    pub(super) fn measure(
+    pub(super) fn measure_etcd(
         &self,
         dir: &Path,
         seconds: u32,
         accepted: &[&str],
     ) -> anyhow::Result<Answer> {
-        let seconds = seconds.to_string();
-        let mut command = self.command(["--for", "etcd", "--seconds", &seconds, "--json", "-"]);
+        let mut answers = self.measure(&["etcd"], dir, seconds, accepted)?;
+        ensure!(answers.len() == 1, "the doctor says nothing of etcd");
+        Ok(answers.remove(0))
+    }
+
+    /// Has it measure for these programs; an answer for each.
+    pub(super) fn measure(
+        &self,
+        programs: &[&str],
+        dir: &Path,
+        seconds: u32,
+        accepted: &[&str],
+    ) -> anyhow::Result<Vec<Answer>> {
+        let (programs, seconds) = (programs.join(","), seconds.to_string());
+        let mut command = self.command(["--for", &programs, "--seconds", &seconds, "--json", "-"]);
         if !accepted.is_empty() {
             command.args(["--accept", &accepted.join(",")]);
         }
         let output = command.arg(dir).stderr(Stdio::piped()).output()?;
         let said = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let value = serde_json::from_slice(&output.stdout)
+        let value: Value = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("the doctor gave no answer: {}", said()))?;
-        Answer::of(&value).context("the doctor gave an answer without a verdict")
+        let programs = value["programs"].as_array().into_iter().flatten();
+        let answers: Option<Vec<Answer>> = programs.map(Answer::of).collect();
+        answers.context("the doctor gave an answer without a verdict")
     }
 
     /// Has it write while the power goes, and asks afterwards whether the disk lied; what it says.

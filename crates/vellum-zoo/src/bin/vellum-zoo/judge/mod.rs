@@ -4,13 +4,14 @@
 //! ```text
 //!   exam     each animal, and what has to be said of it      cage    a disk of `vellum-zoo run`
 //!   claim    is the animal as it says?                       doctor  asking, and the answer
-//!   sound    disks without a fault
+//!   sound    disks without a fault                            random  disks with faults by chance
 //! ```
 
 mod cage;
 mod claim;
 mod doctor;
 mod exam;
+mod random;
 mod sound;
 
 use std::io::Write;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -39,6 +40,8 @@ use sound::Sound;
 /// How long the doctor measures.
 const SECONDS: u32 = 30;
 const SECONDS_SOUND: u32 = 8;
+/// The animals of the exams have the times of this one.
+const SEED: u64 = 1;
 /// One wrong answer of so many is let pass.
 const WRONG_OF: usize = 12;
 /// Too many answers were wrong, or there was a false alarm.
@@ -54,11 +57,20 @@ pub(super) struct JudgeArguments {
     /// asked before the doctor.
     #[arg(long, conflicts_with = "animals")]
     cases: bool,
+    /// In place of the animals, disks with faults that the seed makes: which, how strong, when and for
+    /// how long, and of some of them two. What has to be said of each for etcd, PostgreSQL, SQLite
+    /// and Vellum, and which causes may be named, follows from the faults.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["animals", "cases", "sound"])]
+    random: Option<u64>,
+    /// So many of them, and a sound one to each five.
+    #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "random")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    count: u64,
     /// So many runs on sound disks: ext4, XFS and btrfs, in memory and in a file, idle and beside
     /// a writer, in turns.
     #[arg(long, value_name = "COUNT", default_value_t = 12)]
     sound: usize,
-    /// Have the doctor measure for so many seconds on each animal [default: 30].
+    /// Have the doctor measure for so many seconds on each animal [default: 30; with --random 45].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: Option<u32>,
     /// Have it measure for a third of the time.
@@ -73,6 +85,12 @@ pub(super) struct JudgeArguments {
     /// Where the files of the disks are made; sparse, and never more than a few hundred MiB.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+}
+
+impl JudgeArguments {
+    fn shortened(&self, seconds: u32) -> u32 {
+        if self.quick { seconds.div_ceil(3) } else { seconds }
+    }
 }
 
 /// A line of the table.
@@ -116,6 +134,9 @@ impl Row {
 /// Asks the doctor of all disks; returns the exit status.
 pub(super) fn run(arguments: &JudgeArguments) -> anyhow::Result<u8> {
     let exams = if arguments.cases { CASES.iter().collect() } else { exams(&arguments.animals)? };
+    let seconds = arguments.shortened(arguments.seconds.unwrap_or(random::SECONDS));
+    let cases = |seed| random::cases(seed, arguments.count, Duration::from_secs(seconds.into()));
+    let cases = arguments.random.map(cases).transpose()?;
     look_for_needs()?;
     Filesystem::Ext4.look_for_maker()?;
     let doctor = Doctor::find(arguments.doctor.as_deref())?;
@@ -123,7 +144,11 @@ pub(super) fn run(arguments: &JudgeArguments) -> anyhow::Result<u8> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&is_asked))?;
     }
-    let judged = Judge { arguments, doctor, is_asked: &is_asked }.all(&exams);
+    let judge = Judge { arguments, doctor, is_asked: &is_asked };
+    let judged = match (cases, arguments.random) {
+        (Some(cases), Some(seed)) => judge.random(&cases, seed, seconds),
+        _ => judge.all(&exams),
+    };
     match judged {
         // What ends a run that was interrupted is only what follows from that.
         Err(_) if is_asked.load(Ordering::SeqCst) => Ok(INTERRUPTED),
@@ -141,6 +166,16 @@ fn exams(names: &[String]) -> anyhow::Result<Vec<&'static Exam>> {
         [] => Ok(EXAMS.iter().collect()),
         names => names.iter().map(find).collect(),
     }
+}
+
+/// Writes to the file for JSON, if there is to be one.
+fn written(path: Option<&Path>, told: &Value) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let cannot = || format!("cannot write {}", path.display());
+    let flags = OFlags::WRONLY | OFlags::CREATE;
+    let mut file = files::opened(path, flags).with_context(cannot)?;
+    file.set_len(0).with_context(cannot)?;
+    writeln!(file, "{told:#}").with_context(cannot)
 }
 
 /// What the doctor said, and whether that is right.
@@ -223,17 +258,35 @@ impl Judge<'_> {
         let alarms = sound.iter().filter(|row| !row.is_right).count();
         let all = animals.len();
         println!("{right} of {all} animals right, {alarms} false alarms in {} runs", sound.len());
-        if let Some(path) = &self.arguments.json {
-            let rows = |rows: &[Row]| rows.iter().map(Row::json).collect::<Vec<_>>();
-            let told = json!({ "animals": rows(&animals), "sound": rows(&sound) });
-            let cannot = || format!("cannot write {}", path.display());
-            let flags = OFlags::WRONLY | OFlags::CREATE;
-            let mut file = files::opened(path, flags).with_context(cannot)?;
-            file.set_len(0).with_context(cannot)?;
-            writeln!(file, "{told:#}").with_context(cannot)?;
-        }
+        let rows = |rows: &[Row]| rows.iter().map(Row::json).collect::<Vec<_>>();
+        written(
+            self.arguments.json.as_deref(),
+            &json!({ "animals": rows(&animals), "sound": rows(&sound) }),
+        )?;
         let is_well = all - right <= all / WRONG_OF && alarms == 0;
         Ok(if is_well { 0 } else { WRONG })
+    }
+
+    /// Disks with faults by chance.
+    fn random(&self, cases: &[random::Case], seed: u64, seconds: u32) -> anyhow::Result<u8> {
+        let mut judged = Vec::new();
+        random::print_head(seed, seconds);
+        for (number, case) in cases.iter().enumerate() {
+            self.go_on()?;
+            let heard = case.ask(&self.doctor, &self.dir(), seconds)?;
+            case.print(number, &heard);
+            judged.push((case, heard));
+        }
+        let totals = random::Totals::of(&judged);
+        println!("{}", totals.text());
+        let rows: Vec<Value> = judged.iter().map(|(case, heard)| case.json(heard)).collect();
+        written(
+            self.arguments.json.as_deref(),
+            &json!({
+                "seed": seed, "seconds": seconds, "disks": rows, "totals": totals.json(),
+            }),
+        )?;
+        Ok(if totals.is_well() { 0 } else { WRONG })
     }
 
     fn go_on(&self) -> anyhow::Result<()> {
@@ -245,15 +298,11 @@ impl Judge<'_> {
         self.arguments.dir.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    fn shortened(&self, seconds: u32) -> u32 {
-        if self.arguments.quick { seconds.div_ceil(3) } else { seconds }
-    }
-
     /// The animal is looked at first, and then made anew for the doctor.
     fn exam(&self, exam: &Exam) -> anyhow::Result<Row> {
         self.go_on()?;
         let dir = PrivateDir::new(&self.dir(), "vellum-zoo-")?;
-        let cage = || Cage::new(dir.path(), exam.animal, exam.parameters);
+        let cage = || Cage::new(dir.path(), exam.animal, exam.parameters, SEED);
         let seen = exam.claim.check(&mut cage()?)?;
         self.go_on()?;
         let mut cage = cage()?;
@@ -264,8 +313,8 @@ impl Judge<'_> {
             }
             _ => {
                 let _load = matches!(exam.asked, Asked::Doubt).then(Load::new);
-                let seconds = self.shortened(self.arguments.seconds.unwrap_or(SECONDS));
-                heard(exam.asked, self.doctor.measure(&cage.at(), seconds, &[])?)
+                let seconds = self.arguments.shortened(self.arguments.seconds.unwrap_or(SECONDS));
+                heard(exam.asked, self.doctor.measure_etcd(&cage.at(), seconds, &[])?)
             }
         };
         Ok(Row {
@@ -292,7 +341,7 @@ impl Judge<'_> {
         self.go_on()?;
         let begun = Instant::now();
         let seconds = self.arguments.seconds.unwrap_or(SECONDS).min(SECONDS_SOUND);
-        let heard = disk.ask(&self.doctor, &self.dir(), self.shortened(seconds))?;
+        let heard = disk.ask(&self.doctor, &self.dir(), self.arguments.shortened(seconds))?;
         Ok(Row {
             disk: disk.name(),
             expected: "nothing".to_owned(),

@@ -70,7 +70,7 @@ impl Sound {
             let _neighbour = self.has_neighbour.then(|| Neighbour::new(&disk.at));
             own_p99_ms = p99(&disk.at, OWN_TIME).context("cannot write on a sound disk")?;
             let accepted: &[&str] = if self.is_in_memory { &["memory"] } else { &[] };
-            doctor.measure(&disk.at, seconds, accepted)?
+            doctor.measure_etcd(&disk.at, seconds, accepted)?
         };
         let alarm = self.alarm(&answer, own_p99_ms);
         Ok(Heard { answer, own_p99_ms, alarm })
