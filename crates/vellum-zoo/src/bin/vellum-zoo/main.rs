@@ -45,6 +45,12 @@ enum Arguments {
     /// Measure p99 of commits alone, beside a neighbour, and beside one in a control group with a
     /// limit, as `vellum doctor --iocost` prints it. Needs root and control groups of version 1.
     Beside(beside::BesideArguments),
+    /// Ask fio, pg_test_fsync, `etcdctl check perf` and `vellum doctor` of each disk of the zoo, of a
+    /// sound one and of one of this machine.
+    ///
+    /// Each gets the disk anew. Prints a table: what the disk is for etcd, what each tool says, and
+    /// which are wrong. A tool that is not installed is told, and left out.
+    Tools(judge::ToolsArguments),
     /// Be the neighbour of `beside`, until standard input ends.
     #[command(hide = true)]
     Neighbour(beside::NeighbourArguments),
@@ -109,6 +115,7 @@ fn main() -> ExitCode {
         }
         Arguments::Run(arguments) => keeper::run(&arguments),
         Arguments::Judge(arguments) => judge::run(&arguments),
+        Arguments::Tools(arguments) => judge::tools(&arguments).map(|()| 0),
         Arguments::Beside(arguments) => beside::run(&arguments).map(|()| 0),
         Arguments::Neighbour(arguments) => beside::neighbour(&arguments).map(|()| 0),
         Arguments::Serve(arguments) => show::serve(&arguments).map(|()| 0),

@@ -25,16 +25,22 @@ pub(super) struct Answer {
     /// Names of causes, with what they weigh; the worst first.
     pub(super) causes: Vec<(String, String)>,
     pub(super) line: String,
+    /// As the doctor has it for its first limit.
+    pub(super) p99_ms: Option<f64>,
 }
 
 impl Answer {
     fn of(program: &Value) -> Option<Answer> {
+        let limit = program["limits"].get(0);
         let causes = program["causes"].as_array()?.iter();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Some(Answer {
             verdict: program["verdict"].as_str()?.to_owned(),
             causes: causes.map(|one| (text(&one["cause"]), text(&one["weight"]))).collect(),
             line: text(&program["change"]),
+            p99_ms: limit
+                .filter(|limit| limit["figure"] == "p99")
+                .and_then(|it| it["value_ms"].as_f64()),
         })
     }
 

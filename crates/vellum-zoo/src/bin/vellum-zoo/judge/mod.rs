@@ -13,6 +13,7 @@ mod doctor;
 mod exam;
 mod random;
 mod sound;
+mod tools;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ pub(super) use claim::p99;
 use doctor::{Answer, Doctor};
 use exam::{Asked, CASES, EXAMS, Exam};
 use sound::Sound;
+pub(super) use tools::{ToolsArguments, run as tools};
 
 /// How long the doctor measures.
 const SECONDS: u32 = 30;

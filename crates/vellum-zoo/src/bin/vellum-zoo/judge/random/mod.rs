@@ -15,7 +15,8 @@ use vellum_command::private_dir::PrivateDir;
 use super::cage::Cage;
 use super::doctor::{Answer, Doctor};
 use draw::{Drawn, Kind};
-use truth::{PROGRAMS, Truth, Word};
+use truth::{PROGRAMS, Truth};
+pub(super) use truth::{Word, words_for_etcd};
 
 /// For how long the doctor looks at a disk.
 pub(super) const SECONDS: u32 = 45;
@@ -292,6 +293,7 @@ mod tests {
             verdict: word.to_owned(),
             causes: causes().into_iter().collect(),
             line: String::new(),
+            p99_ms: None,
         });
         case.judged(&answers, 1.0)
     }

@@ -12,7 +12,7 @@ use super::draw::{Drawn, Fault, Kind, When};
 
 /// What can be said of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Word {
+pub(in super::super) enum Word {
     Good,
     Marginal,
     NotGoodEnough,
@@ -23,7 +23,7 @@ const WORDS: [Word; 3] = [Word::Good, Word::Marginal, Word::NotGoodEnough];
 
 impl Word {
     /// As the doctor writes it.
-    pub(super) fn name(self) -> &'static str {
+    pub(in super::super) fn name(self) -> &'static str {
         match self {
             Word::Good => "good",
             Word::Marginal => "marginal",
@@ -121,6 +121,15 @@ impl Truth {
             PROGRAMS.iter().zip(&self.words).filter(|(_, words)| !words.contains(&Word::Good));
         hurt.map(|(program, _)| program.name).collect()
     }
+}
+
+/// The words that are right for etcd on such a disk, whose times are by chance.
+pub(in super::super) fn words_for_etcd(
+    of: impl Fn(u64) -> Result<Animal, String>,
+    time: Duration,
+) -> Result<Vec<Word>, String> {
+    let [etcd, ..] = &PROGRAMS;
+    Ok(etcd.words(etcd.bounds(of, LUCK, time)?))
 }
 
 /// A wait of so long can be called a stall.
