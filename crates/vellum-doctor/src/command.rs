@@ -15,6 +15,7 @@ use crate::args::{CompareArgs, DoctorArgs, DoctorCommand};
 use crate::ending::ended_by_signals;
 use crate::lies;
 use crate::outputs::Outputs;
+use crate::page;
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 
@@ -67,7 +68,7 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     let measured = doctor::run(&config, &mut BenchBar::default());
     drop(scratch);
     unless_ended(&asked, measured, |diagnosis: Diagnosis| {
-        outputs.write(&diagnosis.text(), |form| written(&diagnosis, form))?;
+        outputs.write(&diagnosis.text(), |form| written(&diagnosis, &config.shown, form))?;
         let interruption = diagnosis.report.interruption();
         Ok(interruption.map_or(judged(diagnosis.verdict()), |told| ended(&asked, told)))
     })
@@ -140,11 +141,11 @@ fn time(args: &DoctorArgs) -> Duration {
     Duration::from_secs(seconds.into())
 }
 
-fn written(diagnosis: &Diagnosis, form: Form) -> Result<String> {
+fn written(diagnosis: &Diagnosis, shown: &Path, form: Form) -> Result<String> {
     match form {
         Form::Json => Ok(diagnosis.to_json()?),
         Form::Junit => Ok(diagnosis.to_junit()),
-        Form::Html => Ok(diagnosis.to_html()),
+        Form::Html => Ok(page::page(diagnosis, shown)),
     }
 }
 

@@ -8,6 +8,7 @@ mod command;
 mod ending;
 mod lies;
 pub mod outputs;
+mod page;
 pub mod progress;
 pub mod scratch;
 
