@@ -41,6 +41,14 @@ named! {
         Misaligned = "misaligned",
         /// The flush takes the time, and the write does not.
         SlowFlush = "slow-flush",
+        /// The journal of the filesystem takes the time.
+        SlowJournal = "slow-journal",
+        /// A place takes longer when it is first written.
+        FirstWrites = "first-writes",
+        /// After a rest the disk takes its time.
+        Sleeps = "sleeps",
+        /// At the same pace it grows slower bit by bit.
+        SlowsDown = "slows-down",
         /// The write itself takes the time.
         SlowDevice = "slow-device",
         /// All data is written twice.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::machine::OtherIo;
-use super::probe::Probe;
+use super::program::Figure;
+use super::trials::Probe;
 use super::verdict::{Judged, Verdict};
 use crate::advise::Surroundings;
 use crate::cause::Cause;
@@ -116,17 +117,21 @@ fn case(judged: &Judged, filesystem: &str) -> Case {
     if busy.is_empty() {
         return Case { failed: Some(judged.reason.clone()), ..case };
     }
-    let figure = |of: fn(&super::Tick) -> f64| busy.iter().map(|tick| of(tick)).collect();
+    // One definition everywhere: a figure of all writes, each from when it was due.
+    let figure = |of: Figure| judged.figures.iter().find(|one| one.0 == of).map(|one| one.1);
+    let figure = |of: Figure| figure(of).into_iter().collect::<Vec<f64>>();
+    let span_ms: f64 = judged.ticks.iter().map(|tick| tick.span_ms).sum();
+    let rate = judged.operations as f64 / span_ms * 1e3;
     let over_time = |name: &str, unit: &str, of: fn(&super::Tick) -> f64| {
         let points = busy.iter().map(|tick| [tick.at_ms / 1e3, of(tick)]).collect();
         Series::new(name, "s", unit, points)
     };
     let mut case = case
-        .metric("p50", "ms", Better::Lower, figure(|tick| tick.p50_us / 1e3))
-        .metric("p99", "ms", Better::Lower, figure(|tick| tick.p99_us / 1e3))
-        .metric("p99.9", "ms", Better::Lower, figure(|tick| tick.p999_us / 1e3))
-        .metric("max", "ms", Better::Lower, figure(|tick| tick.max_us / 1e3))
-        .metric("writes", "1/s", Better::Higher, figure(super::Tick::per_second));
+        .metric("p50", "ms", Better::Lower, figure(Figure::P50))
+        .metric("p99", "ms", Better::Lower, figure(Figure::P99))
+        .metric("p99.9", "ms", Better::Lower, figure(Figure::P999))
+        .metric("max", "ms", Better::Lower, figure(Figure::Max))
+        .metric("writes", "1/s", Better::Higher, vec![rate]);
     case.series = vec![
         over_time("p50 over time", "ms", |tick| tick.p50_us / 1e3),
         over_time("p99 over time", "ms", |tick| tick.p99_us / 1e3),

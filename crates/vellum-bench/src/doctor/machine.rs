@@ -54,6 +54,21 @@ pub struct OtherIo {
     pub bytes: f64,
 }
 
+/// Of which cloud is the disk `name`, if its limits can be raised there? Disks of the machine
+/// itself have other models.
+pub(super) fn cloud_of(name: &str) -> Option<&'static str> {
+    let model = Path::new("/sys/class/block").join(name).join("device/model");
+    cloud_of_model(fs::read_to_string(model).ok()?.trim())
+}
+
+fn cloud_of_model(model: &str) -> Option<&'static str> {
+    match model {
+        "Amazon Elastic Block Store" => Some("aws"),
+        "PersistentDisk" | "nvme_card-pd" => Some("google"),
+        _ => None,
+    }
+}
+
 /// Counters of the processors at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
@@ -135,6 +150,13 @@ mod tests {
         let stat = "cpu  10 1 5 100 4 0 2 7 0 0\ncpu0 1 1 1 1 1 1 1 1\n";
         assert_eq!(counted(stat), (18, 7, 129));
         assert_eq!(counted(""), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_disk_of_the_machine_itself_is_of_no_cloud() {
+        assert_eq!(cloud_of_model("Amazon Elastic Block Store"), Some("aws"));
+        assert_eq!(cloud_of_model("Amazon EC2 NVMe Instance Storage"), None);
+        assert_eq!((cloud_of_model("nvme_card"), cloud_of_model("")), (None, None));
     }
 
     #[test]

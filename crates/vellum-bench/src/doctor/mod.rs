@@ -3,8 +3,12 @@
 //! ```text
 //! program    how etcd, PostgreSQL, … write, and what they ask: pages of data
 //! schedule   who writes when ──► slice ──► target       a file, written as the program does
+//! trials     experiments: the same write with a suspected cause and without it
 //! series     the figures of each second
+//! disk       the same of all programs together
 //! causes     around, shape, calls, tester: pure functions of what was found
+//! sureness   how sure a percentile is
+//! judging    causes and verdicts of all programs
 //! verdict    good, marginal, not good enough; one sentence; one line to paste
 //! lies       does durable mean durable
 //! iocost     limits for a neighbour, as lines for the kernel
@@ -19,30 +23,35 @@ use crate::cause::Cause;
 mod causes;
 mod compare;
 mod diagnosis;
+mod disk;
 mod evidence;
 pub mod iocost;
+mod judging;
 mod junit;
 pub mod lies;
 mod machine;
-mod probe;
 mod program;
 mod run;
 mod schedule;
 mod series;
 mod slice;
 mod spark;
+mod sureness;
 mod target;
 mod text;
+mod trials;
 mod verdict;
 
 pub use compare::{Compared, compare};
 pub use diagnosis::Diagnosis;
 pub use evidence::{Finding, Weight};
 pub use machine::{OtherIo, Processors};
-pub use probe::Probe;
 pub use program::{CUSTOM, Figure, FileState, Limit, Pattern, Program, SyncCall};
 pub use run::run;
+pub use schedule::time_needed;
 pub use series::{Failure, Series, Tick};
+pub use sureness::Sureness;
+pub use trials::Probe;
 pub use verdict::{Judged, Measured, Verdict};
 
 /// What is to be found out.
@@ -54,7 +63,7 @@ pub struct Config {
     pub directory: PathBuf,
     /// What it is called in lines to paste.
     pub shown: PathBuf,
-    /// About how long it may take, in all; the default is a minute.
+    /// About how long it may take, in all; the default is [`time_needed`].
     pub time: Duration,
     /// For which programs.
     pub programs: Vec<Program>,
@@ -63,10 +72,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// A minute for `programs`, in `directory`.
+    /// As long as a judgement on `programs` takes, in `directory`.
     pub fn new(directory: impl Into<PathBuf>, programs: Vec<Program>) -> Config {
         let directory = directory.into();
-        let (shown, time) = (directory.clone(), Duration::from_secs(60));
+        let (shown, time) = (directory.clone(), time_needed(&programs));
         Config { directory, shown, time, programs, accepted: Vec::new() }
     }
 }

@@ -70,6 +70,12 @@ pub struct Pattern {
     /// How many writes a second come, all threads together; as fast as it goes if not set.
     #[serde(default)]
     pub rate: Option<f64>,
+    /// Where this pace is from.
+    #[serde(default)]
+    pub rate_source: String,
+    /// Has each record a write of its own? Otherwise those that have come share one.
+    #[serde(default)]
+    pub alone: bool,
 }
 
 fn one() -> u32 {
@@ -181,6 +187,8 @@ impl Program {
             sync_every_ms: 0,
             threads: 1,
             rate,
+            rate_source: "as asked for".into(),
+            alone: false,
         };
         Program {
             name: CUSTOM.into(),
@@ -192,27 +200,48 @@ impl Program {
         }
     }
 
-    /// The line that helps against `cause`, with places to fill in.
-    pub(super) fn change_for(&self, cause: Option<Cause>) -> Option<String> {
+    /// Does it wait for the disk at each write?
+    pub(super) fn waits(&self) -> bool {
+        self.pattern.sync != SyncCall::Periodic
+    }
+
+    /// The line that helps against `cause` on a disk of `cloud`, with places to fill in.
+    pub(super) fn change_for(&self, cause: Option<Cause>, cloud: Option<&str>) -> Option<String> {
         let own = |name: &str| self.change.get(name).cloned();
         let named = cause.and_then(|cause| own(cause.as_str()));
+        let of_cloud = || cause.zip(cloud).and_then(|(cause, cloud)| remedy_of(cause, cloud));
         // What the system has to say comes before what the program could do in general.
         let general = || cause.filter(|cause| !cause.is_plain()).and_then(remedy);
-        named.or_else(general).or_else(|| own("any")).or_else(|| cause.and_then(remedy))
+        let first = named.or_else(of_cloud).or_else(general);
+        first.or_else(|| own("any")).or_else(|| cause.and_then(remedy))
     }
 }
 
 impl Cause {
     /// Is it the disk as it is, so that only the program can do something about it?
     fn is_plain(self) -> bool {
-        matches!(self, Cause::SlowFlush | Cause::SlowDevice | Cause::NoFua | Cause::Jitter)
+        matches!(
+            self,
+            Cause::SlowFlush
+                | Cause::SlowDevice
+                | Cause::NoFua
+                | Cause::Jitter
+                | Cause::BudgetEnds
+                | Cause::Throttle
+        )
     }
 }
 
 /// What helps against `cause` whatever the program.
-pub(super) fn remedy(cause: Cause) -> Option<String> {
+fn remedy(cause: Cause) -> Option<String> {
     let remedies: BTreeMap<String, String> = toml::from_str(REMEDIES).ok()?;
     remedies.get(cause.as_str()).cloned()
+}
+
+/// What helps on a disk of `cloud`.
+fn remedy_of(cause: Cause, cloud: &str) -> Option<String> {
+    let remedies: BTreeMap<String, String> = toml::from_str(REMEDIES).ok()?;
+    remedies.get(&format!("{cause}/{cloud}")).cloned()
 }
 
 fn parsed(page: &str) -> Result<Program> {
@@ -228,9 +257,9 @@ mod tests {
         let programs = Program::all().unwrap();
         for program in &programs {
             let Pattern { bytes, file_bytes, sync, sync_every_ms, rate, .. } = program.pattern;
+            assert!(rate.is_some() && !program.pattern.rate_source.is_empty(), "{program:?}");
             assert!(bytes > 0 && file_bytes >= 100 * bytes, "{program:?}");
             assert_eq!(sync == SyncCall::Periodic, sync_every_ms > 0, "{program:?}");
-            assert!(sync != SyncCall::Periodic || rate.is_some(), "{program:?}");
             assert!(!program.source.is_empty() && !program.limits.is_empty());
             for limit in &program.limits {
                 assert!(limit.good_ms < limit.bad_ms && !limit.source.is_empty(), "{limit:?}");
@@ -243,17 +272,24 @@ mod tests {
 
     #[test]
     fn there_is_a_remedy_for_each_cause_and_none_for_others() {
-        let remedies: BTreeMap<Cause, String> = toml::from_str(REMEDIES).unwrap();
-        assert_eq!(remedies.len(), Cause::ALL.len());
+        let remedies: BTreeMap<String, String> = toml::from_str(REMEDIES).unwrap();
+        let (of_clouds, general): (Vec<&String>, Vec<&String>) =
+            remedies.keys().partition(|name| name.contains('/'));
+        assert_eq!(general.len(), Cause::ALL.len());
+        let cause = |name: &str| name.split('/').next().unwrap().parse::<Cause>();
+        assert!(general.into_iter().chain(of_clouds).all(|name| cause(name).is_ok()));
     }
 
     #[test]
     fn a_line_of_the_program_comes_before_the_general_one() {
         let postgres = Program::named("postgres").unwrap();
-        let change = |cause| postgres.change_for(cause).unwrap();
+        let change = |cause| postgres.change_for(cause, None).unwrap();
         assert!(change(Some(Cause::CopyOnWrite)).contains("wal_recycle"));
         assert!(change(Some(Cause::DataJournal)).contains("tune2fs"));
         assert!(change(None).contains("initdb"));
+        let budget = |cloud| postgres.change_for(Some(Cause::BudgetEnds), cloud).unwrap();
+        assert!(budget(Some("aws")).contains("modify-volume"));
+        assert!(budget(None).contains("initdb"), "no line of a cloud for a disk of this machine");
         assert!(Program::named("oracle").unwrap_err().to_string().contains("etcd, postgres"));
     }
 }

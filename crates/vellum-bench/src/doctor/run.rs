@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 use vellum_command::private_dir::PrivateDir;
 
 use super::causes::{self, is_flat};
-use super::diagnosis::{Diagnosis, Known};
-use super::evidence::{Evidence, Finding, Weight};
+use super::diagnosis::{self, Diagnosis};
+use super::evidence::{Finding, FlatOut};
+use super::judging::{self, Known, Seen};
 use super::machine::{Moment, OtherIo, Processors, others};
-use super::probe::{Probe, probe};
-use super::program::{Figure, Program, SyncCall};
-use super::schedule::Schedule;
-use super::series::{Series, median};
+use super::program::Program;
+use super::schedule::{Schedule, shares};
+use super::series::{Series, Tick, median};
 use super::slice::{self, Order};
 use super::spark::sparkline;
 use super::target::Target;
-use super::verdict::{Places, judge};
+use super::trials::Trials;
+use super::verdict::Places;
 use super::{Config, Judged};
 use crate::advise::Surroundings;
 use crate::conditions::{Conditions, free_bytes};
@@ -29,21 +30,32 @@ use crate::suite::check_unique;
 const FREE_SHARE: u64 = 10;
 /// Making files takes no more of the time than one part of so many.
 const MAKING_SHARE: u32 = 10;
-/// So does trying single calls.
-const PROBE_SHARE: u32 = 30;
+/// So do experiments …
+const TRIALS_SHARE: u32 = 10;
+/// … and so many rests of the disk, each of them one part of so many, and not longer than this.
+const RESTS: u32 = 4;
+const REST_SHARE: u32 = 40;
+const REST_MAX: Duration = Duration::from_secs(2);
 /// What comes before anything is counted is seen in so many times finer ticks.
 const EARLY_TICKS: u32 = 10;
-/// A run at half of the pace is not longer than this.
-const PACED_MAX: Duration = Duration::from_secs(3);
+/// A run as fast as it goes, and one at half of that pace, are not longer than this …
+const FLAT_OUT_MAX: Duration = Duration::from_secs(3);
+/// … and each no longer than one part of so many of the time.
+const FLAT_OUT_SHARE: u32 = 30;
+const FLAT_OUT_TICKS: u32 = 15;
 
 /// A program, its files, and what was measured.
 struct Patient<'a> {
     program: &'a Program,
+    /// How long its turns are, against the mean of all.
+    share: f64,
     targets: Vec<Target>,
+    /// Its turns in which processors were idle; in the end all turns, if these are too few.
     series: Series,
-    paced: Option<Series>,
-    /// What the processors did in each of its slices.
-    processors: Vec<Processors>,
+    /// Its turns in which others used the processors.
+    busy: Series,
+    /// What the processors did in its turns, with idle processors and without.
+    processors: [Vec<Processors>; 2],
 }
 
 /// Looks around in `config.directory`, has each program write there for a while, and says whether
@@ -74,27 +86,31 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     let disks = surroundings.disks.iter().map(|disk| disk.name.clone()).collect();
     let schedule = Schedule::of(config.time, names.len() as u32);
     let patients = admitted(config, &home)?;
-    let mut ward = Ward { patients, schedule, disks, begun: Instant::now(), others: Vec::new() };
+    let trials = Trials::make(home.dir());
+    let begun = Instant::now();
+    let mut ward = Ward { patients, schedule, disks, begun, others: Vec::new(), trials };
     let turns = u64::from(schedule.rounds) + schedule.warm_up_slices();
     let steps = names.len() as u64 * turns + 1;
     progress.event(&Event::Started { steps });
-    let rounds = ward.rounds(progress);
+    let rounds = ward.rounds(config.time, progress);
     let interruption =
         is_asked().then(|| format!("{INTERRUPTED} after {rounds} of {} rounds", schedule.rounds));
     if interruption.is_some() && !ward.has_measured() {
         return Err(Error::interrupted());
     }
-    let probe = ward.tried(config.time, &home, progress);
+    let flat_out = ward.tried(config.time, progress);
     progress.event(&Event::Finished);
     let places = Places::of(&config.shown, &surroundings);
     let around = causes::around(&surroundings);
-    let judged = ward.judged(config, &around, probe, &places);
+    let probe = ward.trials.as_ref().and_then(Trials::probe);
+    let judged = ward.judged(config, &around, flat_out.as_ref(), &places);
     home.close().context(|| "remove the directory of the run")?;
     let time = match interruption {
         Some(_) => config.time.min(ward.begun.elapsed()),
         None => config.time,
     };
-    let known = Known { surroundings, probe, others: ward.others, time, interruption };
+    let others = ward.others;
+    let known = diagnosis::Known { surroundings, probe, others, time, interruption };
     Ok(Diagnosis::new(conditions, rounds, judged, known, &config.accepted))
 }
 
@@ -103,13 +119,15 @@ fn admitted<'a>(config: &'a Config, home: &PrivateDir) -> Result<Vec<Patient<'a>
     let files: u32 = config.programs.iter().map(|program| program.pattern.threads).sum();
     let bytes_max = free_bytes(home.path())? / FREE_SHARE / u64::from(files.max(1));
     let patience = config.time / MAKING_SHARE / files.max(1);
-    let patients = config.programs.iter().map(|program| {
+    let shares = shares(&config.programs);
+    let patients = config.programs.iter().zip(shares).map(|(program, share)| {
         let mut patient = Patient {
             program,
+            share,
             targets: Vec::new(),
             series: Series::default(),
-            paced: None,
-            processors: Vec::new(),
+            busy: Series::default(),
+            processors: Default::default(),
         };
         for index in 0..program.pattern.threads {
             let name = format!("{}-{index}", program.name);
@@ -127,11 +145,6 @@ fn admitted<'a>(config: &'a Config, home: &PrivateDir) -> Result<Vec<Patient<'a>
 }
 
 impl Patient<'_> {
-    /// Does it wait for the disk at each write?
-    fn waits(&self) -> bool {
-        self.program.pattern.sync != SyncCall::Periodic
-    }
-
     fn has_failed(&self) -> bool {
         !self.series.failures.is_empty()
     }
@@ -139,24 +152,30 @@ impl Patient<'_> {
     fn order(&self, length: Duration) -> Order {
         let pattern = &self.program.pattern;
         let every = Some(pattern.sync_every_ms).filter(|every| *every > 0);
-        Order { length, rate: pattern.rate, flush_every: every.map(Duration::from_millis) }
+        let flush_every = every.map(Duration::from_millis);
+        Order { length, rate: pattern.rate, alone: pattern.alone, flush_every }
     }
 
     /// A turn that is counted.
     fn turn(&mut self, length: Duration, tick: Duration, begun: Instant) {
+        let length = length.mul_f64(self.share);
         let order = self.order(length);
         let (at, moment) = (begun.elapsed(), Moment::now());
         let slice = slice::run(&mut self.targets, order);
         let writing = length.as_secs_f64() * self.targets.len().max(1) as f64;
         let waiting = slice.waited.as_secs_f64() / writing;
-        self.processors.push(Processors { waiting, ..moment.since() });
+        let processors = Processors { waiting, ..moment.since() };
+        let is_busy = processors.are_scarce();
+        self.processors[usize::from(is_busy)].push(processors);
+        let series = if is_busy { &mut self.busy } else { &mut self.series };
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
-        self.series.add(millis(at), millis(tick), &slice.operations, &slice.flushes);
+        series.add(millis(at), millis(tick), &slice.operations, &slice.flushes);
         self.series.failures.extend(slice.failure);
     }
 
     /// A turn before anything is counted.
     fn warm_up(&mut self, length: Duration, tick: Duration, begun: Instant) {
+        let length = length.mul_f64(self.share);
         let (order, at) = (self.order(length), begun.elapsed());
         let slice = slice::run(&mut self.targets, order);
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
@@ -164,17 +183,29 @@ impl Patient<'_> {
         self.series.failures.extend(slice.failure);
     }
 
-    /// The middle of all its slices.
-    fn processors(&self) -> Processors {
+    /// Leaves out the turns in which others used the processors, if most turns were without them:
+    /// what differs between the two is no fault of the disk.
+    fn settle(&mut self) {
+        let [idle, busy] = &mut self.processors;
+        if busy.len() >= idle.len() {
+            idle.append(busy);
+            self.series.absorb(std::mem::take(&mut self.busy));
+        }
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        let [counted, left_out] = &self.processors;
         let middle = |figure: fn(&Processors) -> f64| {
-            median(&self.processors.iter().map(figure).collect::<Vec<f64>>())
+            median(&counted.iter().map(figure).collect::<Vec<f64>>())
         };
-        Processors {
+        let processors = Processors {
             own: middle(|one| one.own),
             others: middle(|one| one.others),
             stolen: middle(|one| one.stolen),
             waiting: middle(|one| one.waiting),
-        }
+        };
+        let left_out = (left_out.len(), left_out.len() + counted.len());
+        Seen { program: self.program, series: &self.series, processors, left_out }
     }
 
     /// What a progress bar tells: how it goes so far.
@@ -189,11 +220,15 @@ impl Patient<'_> {
         }
     }
 
-    /// Is it worth a look whether the disk is throttled?
-    fn may_be_throttled(&self) -> bool {
-        let pattern = &self.program.pattern;
-        let is_closed = pattern.rate.is_none() && pattern.sync != SyncCall::Periodic;
-        is_closed && !self.has_failed() && is_flat(&self.series)
+    /// Writes as fast as it goes, or at a pace, beside what is counted.
+    fn tried(&mut self, length: Duration, rate: Option<f64>) -> Series {
+        let order = Order { rate, alone: true, ..self.order(length) };
+        let slice = slice::run(&mut self.targets, order);
+        let mut series = Series::default();
+        let tick = length / FLAT_OUT_TICKS;
+        series.add(0.0, tick.as_secs_f64() * 1e3, &slice.operations, &slice.flushes);
+        self.series.failures.extend(slice.failure);
+        series
     }
 }
 
@@ -204,18 +239,26 @@ struct Ward<'a> {
     disks: Vec<String>,
     begun: Instant,
     others: Vec<OtherIo>,
+    trials: Option<Trials>,
 }
 
 impl Ward<'_> {
     /// How many rounds were whole.
-    fn rounds(&mut self, progress: &mut dyn Progress) -> u32 {
-        for round in 0..=self.schedule.rounds {
+    fn rounds(&mut self, time: Duration, progress: &mut dyn Progress) -> u32 {
+        let rounds = self.schedule.rounds;
+        for round in 0..=rounds {
             self.round(round, progress);
             if is_asked() {
                 return round.saturating_sub(1);
             }
+            if let Some(trials) = &mut self.trials {
+                trials.portion(time / TRIALS_SHARE / (rounds + 1));
+                if round % rounds.div_ceil(RESTS) == 0 {
+                    trials.rest((time / REST_SHARE).min(REST_MAX));
+                }
+            }
         }
-        self.schedule.rounds
+        rounds
     }
 
     fn round(&mut self, round: u32, progress: &mut dyn Progress) {
@@ -239,87 +282,34 @@ impl Ward<'_> {
     }
 
     fn has_measured(&self) -> bool {
-        self.patients.iter().any(|patient| patient.series.operations() > 0)
+        let has_measured = |series: &Series| series.operations() > 0;
+        self.patients.iter().any(|one| has_measured(&one.series) || has_measured(&one.busy))
     }
 
-    /// What is tried after the rounds, unless the run is to end.
-    fn tried(
-        &mut self,
-        time: Duration,
-        home: &PrivateDir,
-        progress: &mut dyn Progress,
-    ) -> Option<Probe> {
-        if is_asked() {
-            return None;
-        }
-        progress.event(&Event::Measuring { what: "single calls" });
-        let probe = probe(home.dir(), time / PROBE_SHARE);
-        self.at_half_the_pace(time);
-        probe
-    }
-
-    /// A throttled disk is fast while less is asked of it.
-    fn at_half_the_pace(&mut self, time: Duration) {
-        let (length, tick) = ((time / 10).min(PACED_MAX), self.schedule.tick);
-        for patient in self.patients.iter_mut().filter(|patient| patient.may_be_throttled()) {
-            let rate = median(&patient.series.all(|tick| tick.per_second())) / 2.0;
-            let order = Order { rate: Some(rate), ..patient.order(length) };
-            let slice = slice::run(&mut patient.targets, order);
-            let mut paced = Series::default();
-            paced.add(0.0, tick.as_secs_f64() * 1e3, &slice.operations, &slice.flushes);
-            patient.paced = Some(paced);
-        }
+    /// What is tried after the rounds, unless the run is to end: the first program that waits
+    /// writes as fast as it goes. A throttled disk is fast while less is asked of it.
+    fn tried(&mut self, time: Duration, progress: &mut dyn Progress) -> Option<FlatOut> {
+        let is_fit = |one: &&mut Patient<'_>| one.program.waits() && !one.has_failed();
+        let patient = self.patients.iter_mut().find(is_fit).filter(|_| !is_asked())?;
+        progress.event(&Event::Measuring { what: "as fast as it goes" });
+        let length = (time / FLAT_OUT_SHARE).min(FLAT_OUT_MAX);
+        let fastest = patient.tried(length, None);
+        let rate = is_flat(&fastest).then(|| median(&fastest.all(Tick::per_second)) / 2.0);
+        let halved = rate.map(|rate| patient.tried(length, Some(rate)));
+        Some(FlatOut { fastest, halved })
     }
 
     fn judged(
         &mut self,
         config: &Config,
         around: &[Finding],
-        probe: Option<Probe>,
+        flat_out: Option<&FlatOut>,
         places: &Places,
     ) -> Vec<Judged> {
-        let others = &self.others;
-        let seen: Vec<Vec<Finding>> = self
-            .patients
-            .iter()
-            .map(|patient| {
-                let evidence = Evidence {
-                    program: patient.program,
-                    series: &patient.series,
-                    paced: patient.paced.as_ref(),
-                    processors: patient.processors(),
-                    others,
-                    probe,
-                };
-                causes::causes(&evidence, around)
-            })
-            .collect();
-        let waits = self.patients.iter().filter(|patient| patient.waits());
-        let longest = waits.filter_map(|patient| patient.series.figure_ms(Figure::Max));
-        let longest = longest.max_by(f64::total_cmp);
-        let shared: Vec<Vec<Finding>> =
-            (0..seen.len()).map(|own| self.of_disk(own, &seen)).collect();
-        let judged = self.patients.drain(..).zip(shared).map(|(patient, causes)| {
-            let longest = longest.filter(|_| patient.waits());
-            judge(patient.program, patient.series, causes, &config.accepted, longest, places)
-        });
-        judged.collect()
-    }
-
-    /// The findings in the turns of the program `own`, and findings of other turns about the disk.
-    fn of_disk(&self, own: usize, seen: &[Vec<Finding>]) -> Vec<Finding> {
-        let mut causes = seen[own].clone();
-        for (patient, others) in self.patients.iter().zip(seen) {
-            for finding in others.iter().filter(|one| one.cause.is_of_disk()) {
-                let is_known = causes.iter().any(|one| one.cause == finding.cause);
-                let hurts = finding.weight == Weight::Danger || self.patients[own].waits();
-                if !is_known && hurts {
-                    let what = format!("while {} wrote, {}", patient.program.name, finding.what);
-                    causes.push(Finding::new(finding.cause, finding.weight, what));
-                }
-            }
-        }
-        causes.sort_by_key(|one| (one.weight, one.cause));
-        causes
+        self.patients.iter_mut().for_each(Patient::settle);
+        let seen: Vec<Seen<'_>> = self.patients.iter().map(Patient::seen).collect();
+        let probe = self.trials.as_ref().and_then(Trials::probe);
+        let (others, accepted) = (&self.others, &config.accepted);
+        judging::all(&seen, &Known { around, probe, flat_out, others, accepted, places })
     }
 }

@@ -1,8 +1,8 @@
 //! One slice: a program writes for a while, and every write is timed.
 //!
 //! Without a rate the next write begins when the one before has ended. With a rate records come on
-//! a schedule, those that have come share a write, and each is timed from the moment at which the
-//! first of them was due.
+//! a schedule, those that have come share a write unless the program writes each alone, and each
+//! record is timed from the moment at which it was due.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ use crate::interrupt::is_asked;
 
 /// Reading back what a slice has written takes no longer than one part of so many of it.
 const CHECKING_SHARE: u32 = 10;
+/// A slice takes no more than so many times its length.
+const LATE: u32 = 2;
 /// So many operations of a thread are kept: enough for any disk, and a bound for memory.
 const OPERATIONS_MAX: usize = 2_000_000;
 
@@ -26,8 +28,21 @@ pub(super) struct Order {
     pub(super) length: Duration,
     /// Of all threads together.
     pub(super) rate: Option<f64>,
+    /// Has each record a write of its own?
+    pub(super) alone: bool,
     /// How often another thread flushes.
     pub(super) flush_every: Option<Duration>,
+}
+
+impl Order {
+    /// Is there more to write after so long? Records that have come by the end are written, too:
+    /// they wait for a disk that stands still there. A disk that is behind for good is not waited
+    /// for. A thread that got no processor until then writes once.
+    fn has_more(&self, done: u64, elapsed: Duration) -> bool {
+        let is_behind = |rate: f64| due_records(rate, done, self.length).0 > 0;
+        let may_be_late = elapsed < self.length * LATE;
+        done == 0 || elapsed < self.length || may_be_late && self.rate.is_some_and(is_behind)
+    }
 }
 
 /// What came of it.
@@ -108,7 +123,7 @@ const LOOK: Duration = Duration::from_millis(20);
 fn all_written(target: &mut Target, order: Order, begun: Instant) -> Slice {
     let mut slice = Slice::default();
     let (mut done, mut looked) = (0, begun);
-    while begun.elapsed() < order.length && slice.operations.len() < OPERATIONS_MAX {
+    while order.has_more(done, begun.elapsed()) && slice.operations.len() < OPERATIONS_MAX {
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
             if is_asked() {
@@ -118,16 +133,19 @@ fn all_written(target: &mut Target, order: Order, begun: Instant) -> Slice {
         let (records, due) = match order.rate {
             None => (1, None),
             Some(rate) => {
-                let (records, due) = due_records(rate, done, begun.elapsed());
+                let elapsed = begun.elapsed().min(order.length);
+                let (records, due) = due_records(rate, done, elapsed);
                 if records == 0 {
-                    thread::sleep(due.saturating_sub(begun.elapsed()));
+                    thread::sleep(due.min(order.length).saturating_sub(begun.elapsed()));
                     continue;
                 }
-                (records.min(target.batch_records()), Some(begun + due))
+                let together = if order.alone { 1 } else { target.batch_records() };
+                (records.min(together), Some(begun + due))
             }
         };
+        let step_ns = order.rate.map_or(0, |rate| (1e9 / rate) as u64);
         match timed(target, records, due, begun) {
-            Ok(operation) => slice.operations.push(operation),
+            Ok(operation) => slice.operations.push(Operation { step_ns, ..operation }),
             Err(failure) => {
                 slice.failure = Some(failure);
                 return slice;
@@ -139,10 +157,11 @@ fn all_written(target: &mut Target, order: Order, begun: Instant) -> Slice {
     slice
 }
 
-/// How many records are due and not written, and when the first of them is due.
+/// How many records are due and not written, and when the first of them is due; the first of all is
+/// due at once.
 fn due_records(rate: f64, done: u64, elapsed: Duration) -> (u64, Duration) {
-    let due = (elapsed.as_secs_f64() * rate) as u64;
-    (due.saturating_sub(done), Duration::from_secs_f64((done + 1) as f64 / rate))
+    let due = (elapsed.as_secs_f64() * rate).ceil() as u64;
+    (due.saturating_sub(done), Duration::from_secs_f64(done as f64 / rate))
 }
 
 fn timed(
@@ -157,8 +176,10 @@ fn timed(
     Ok(Operation {
         end_ns: nanos(ended - begun),
         whole_ns: nanos(ended.saturating_duration_since(due.unwrap_or(from))),
+        call_ns: nanos(ended - from),
         write_ns: nanos(written - from),
         records: records as u32,
+        step_ns: 0,
     })
 }
 
@@ -182,6 +203,7 @@ mod tests {
         let order = Order {
             length: Duration::from_millis(millis),
             rate: program.pattern.rate,
+            alone: program.pattern.alone,
             flush_every: Some(program.pattern.sync_every_ms)
                 .filter(|every| *every > 0)
                 .map(Duration::from_millis),
@@ -203,11 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn records_that_have_come_by_the_end_are_written_too() {
+        let length = Duration::from_secs(2);
+        let order = Order { length, rate: Some(100.0), alone: false, flush_every: None };
+        let after = |done, millis| order.has_more(done, Duration::from_millis(millis));
+        assert!(after(200, 1990) && after(50, 2500) && !after(200, 2500));
+        assert!(!after(50, 4000), "it would never catch up");
+        assert!(after(0, 9000), "it has not begun");
+        assert!(!Order { rate: None, ..order }.has_more(50, length));
+    }
+
+    #[test]
     fn records_with_a_schedule_share_writes_and_none_is_left_out() {
-        let (none, first) = due_records(1000.0, 0, Duration::from_micros(900));
+        let (none, first) = due_records(1000.0, 1, Duration::from_micros(900));
         assert_eq!((none, first), (0, Duration::from_millis(1)));
-        let (some, first) = due_records(1000.0, 4, Duration::from_micros(9900));
-        assert_eq!((some, first), (5, Duration::from_millis(5)));
+        let (some, first) = due_records(1000.0, 4, Duration::from_micros(8900));
+        assert_eq!((some, first), (5, Duration::from_millis(4)));
         let slice = slice(&Program::custom(Some(100_000.0), 100, 10.0), 60);
         let records: u64 = slice.operations.iter().map(|one| u64::from(one.records)).sum();
         assert!(records > slice.operations.len() as u64);

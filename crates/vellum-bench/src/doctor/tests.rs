@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::verdict::OfDisk;
 use super::*;
 use crate::advise::{Disk, Surroundings};
 use crate::conditions::Filesystem;
@@ -78,7 +79,7 @@ fn names_of_others_are_one_word_of_a_line_and_nothing_obeys_them() {
         let program = Program::named("kafka").unwrap();
         let series = series::Series::of_ticks(vec![Tick::default()]);
         let causes = vec![Finding::new(Cause::NoSpace, Weight::Danger, "seen")];
-        verdict::judge(&program, series, causes, &[], None, &places).change.unwrap()
+        verdict::judge(&program, &series, causes, &[], &OfDisk::default(), &places).change.unwrap()
     };
     assert_eq!(mount("/mnt/a-1"), "df -h /mnt/a-1 && df -i /mnt/a-1");
     for name in ["/mnt/x;touch PWNED;#", "/mnt/it's $(touch PWNED) `x`", "/mnt/\u{1b}[31m\n'\\ é"]
@@ -125,7 +126,15 @@ fn judged(accepted: &[Cause], causes: Vec<Finding>, p50_us: f64) -> Judged {
 
 /// The same after so many writes of each length.
 fn judged_of(accepted: &[Cause], causes: Vec<Finding>, writes: &[(u64, f64)]) -> Judged {
-    let program = Program::named("etcd").unwrap();
+    judged_for(&Program::named("etcd").unwrap(), accepted, causes, writes)
+}
+
+fn judged_for(
+    program: &Program,
+    accepted: &[Cause],
+    causes: Vec<Finding>,
+    writes: &[(u64, f64)],
+) -> Judged {
     let tick = |(operations, p50_us): &(u64, f64)| Tick {
         operations: *operations,
         p50_us: *p50_us,
@@ -133,7 +142,7 @@ fn judged_of(accepted: &[Cause], causes: Vec<Finding>, writes: &[(u64, f64)]) ->
     };
     let series = series::Series::of_ticks(writes.iter().map(tick).collect());
     let places = verdict::Places::of(Path::new("/data"), &Surroundings::default());
-    verdict::judge(&program, series, causes, accepted, None, &places)
+    verdict::judge(program, &series, causes, accepted, &OfDisk::default(), &places)
 }
 
 #[test]
@@ -157,7 +166,11 @@ fn the_reason_names_the_figure_the_limit_and_the_cause() {
     let marginal = judged(&[], slow(), 15_000.0);
     assert_eq!(marginal.verdict, Verdict::Marginal);
     assert!(marginal.reason.starts_with("p99 is 15"), "{}", marginal.reason);
-    assert!(marginal.reason.ends_with("ms, and etcd wants 10 ms: the flush is slow"));
+    assert!(
+        marginal
+            .reason
+            .ends_with("ms, and etcd wants 10 ms (100 % of the time): the flush is slow")
+    );
     let change = marginal.change.unwrap();
     assert_eq!(change, "etcd --wal-dir /fast/disk/wal", "its defaults change nothing");
     let care = Finding::new(Cause::HalvesDiffer, Weight::Care, "the halves differ");
@@ -214,13 +227,14 @@ fn no_line_gives_up_durability() {
 #[test]
 fn the_time_counts_in_which_writes_are_slow_and_not_their_number() {
     // A second of a hundred-thousand fast writes, and a fifth of a second of four slow ones.
-    let fast = judged_of(&[], vec![], &[(100_000, 10.0), (2, 20_000.0)]);
+    let program = Program::custom(None, 4096, 10.0);
+    let judged = |writes: &[(u64, f64)]| judged_for(&program, &[], vec![], writes);
+    let fast = judged(&[(100_000, 10.0), (2, 20_000.0)]);
     assert_eq!(fast.verdict, Verdict::Good, "{fast:?}");
-    let slow = judged_of(&[], vec![], &[(100_000, 10.0), (4, 50_000.0)]);
+    let slow = judged(&[(100_000, 10.0), (4, 50_000.0)]);
     assert_eq!(slow.limits[0].verdict, Verdict::Good, "by its percentiles");
     assert_eq!(slow.verdict, Verdict::NotGoodEnough);
     assert!(slow.reason.starts_with("in 17 % of the time a write took longer than"), "{slow:?}");
-    assert!(slow.change.is_some());
 }
 
 #[test]
@@ -229,9 +243,10 @@ fn a_stop_in_the_turn_of_another_program_counts() {
         series::Series::of_ticks(vec![Tick { operations: 100, p50_us: 10.0, ..Tick::default() }])
     };
     let places = verdict::Places::of(Path::new("/data"), &Surroundings::default());
-    let of = |longest| {
+    let of = |longest_ms| {
         let program = Program::named("etcd").unwrap();
-        verdict::judge(&program, series(), vec![], &[], longest, &places).verdict
+        let of_disk = OfDisk { longest_ms, others: vec![] };
+        verdict::judge(&program, &series(), vec![], &[], &of_disk, &places).verdict
     };
     assert_eq!((of(None), of(Some(300.0))), (Verdict::Good, Verdict::Good));
     assert_eq!(of(Some(2000.0)), Verdict::NotGoodEnough);
@@ -261,7 +276,7 @@ fn lines_about_a_filesystem_name_its_partition_and_not_the_disk() {
         let program = Program::named("kafka").unwrap();
         let series = series::Series::of_ticks(vec![Tick::default()]);
         let causes = vec![Finding::new(cause, Weight::Danger, "seen")];
-        verdict::judge(&program, series, causes, &[], None, &places).change.unwrap()
+        verdict::judge(&program, &series, causes, &[], &OfDisk::default(), &places).change.unwrap()
     };
     for cause in [Cause::DataJournal, Cause::NoExtents, Cause::EmulatedSectors] {
         assert!(line(cause).contains("/dev/sda1"), "{}", line(cause));

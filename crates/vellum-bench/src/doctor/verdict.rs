@@ -5,9 +5,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::disk;
 use super::evidence::{Finding, Weight};
+use super::machine::cloud_of;
 use super::program::{Figure, Limit, Program};
 use super::series::{Failure, Series, Tick};
+use super::sureness::{Place, Sureness, of_percentile};
 use crate::advise::Surroundings;
 use crate::cause::Cause;
 
@@ -15,6 +18,9 @@ use crate::cause::Cause;
 const SLOW_SHARE_GOOD: f64 = 0.05;
 /// … and in so much longer than is bad. Both are ours.
 const SLOW_SHARE_BAD: f64 = 0.1;
+
+/// A smaller share of the time is not told beside a percentile.
+const TOLD_PERCENT: f64 = 2.0;
 
 /// Is a disk good enough for a program?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,7 +30,7 @@ pub enum Verdict {
     Good,
     /// Only just, or not always.
     Marginal,
-    /// The machine was too busy to tell.
+    /// The machine was too busy to tell, or too little was measured.
     CannotTell,
     /// No.
     NotGoodEnough,
@@ -39,6 +45,16 @@ impl Verdict {
             Verdict::Marginal
         } else {
             Verdict::NotGoodEnough
+        }
+    }
+
+    /// That of a percentile.
+    fn at(place: Place) -> Verdict {
+        match place {
+            Place::Good => Verdict::Good,
+            Place::Unknown => Verdict::CannotTell,
+            Place::Between => Verdict::Marginal,
+            Place::Bad => Verdict::NotGoodEnough,
         }
     }
 
@@ -63,6 +79,8 @@ pub struct Measured {
     pub value_ms: f64,
     /// What that comes to.
     pub verdict: Verdict,
+    /// How sure that is.
+    pub sureness: Sureness,
 }
 
 /// What was found for one program.
@@ -74,16 +92,23 @@ pub struct Judged {
     pub about: String,
     /// Where it is written that it writes so.
     pub source: String,
+    /// How many writes came in a second; nothing where each followed the one before.
+    pub rate: Option<f64>,
     /// Is the disk good enough?
     pub verdict: Verdict,
+    /// How sure that is.
+    pub sureness: Sureness,
     /// Why, in a sentence.
     pub reason: String,
     /// What to change, as a line to paste; nothing if it is good and nothing was found.
     pub change: Option<String>,
     /// The figures that are limited.
     pub limits: Vec<Measured>,
-    /// The share of the time in which a write took longer than the first limit allows; nothing
-    /// where writes come by a schedule.
+    /// Each figure of writes that was measured, in milliseconds.
+    #[serde(skip)]
+    pub figures: Vec<(Figure, f64)>,
+    /// The share of the time in which a write took longer than the first limit allows, or would
+    /// have in the turn of another program.
     pub slow_share: Option<f64>,
     /// What was found, the worst first.
     pub causes: Vec<Finding>,
@@ -98,8 +123,9 @@ pub struct Judged {
 impl Judged {
     /// The verdict and why, in one line.
     pub fn line(&self) -> String {
-        let Judged { name, verdict, reason, .. } = self;
-        format!("{name}: {}. {}.", verdict.words(), reason.trim_end_matches('.'))
+        let Judged { name, verdict, sureness, reason, .. } = self;
+        let likely = if *sureness == Sureness::Likely { ", likely" } else { "" };
+        format!("{name}: {}{likely}. {}.", verdict.words(), reason.trim_end_matches('.'))
     }
 }
 
@@ -111,6 +137,8 @@ pub(super) struct Places {
     /// What is mounted: a partition is not its disk.
     source: String,
     device: String,
+    /// Whose disk it is, if it can be told more operations.
+    cloud: Option<&'static str>,
 }
 
 impl Places {
@@ -123,6 +151,7 @@ impl Places {
             mount: quoted(&mount.unwrap_or_else(|| "MOUNT".into())),
             source: quoted(&source.unwrap_or_else(|| "/dev/DEVICE".into())),
             device: quoted(&device.unwrap_or_else(|| "DEVICE".into())),
+            cloud: around.disks.iter().find_map(|disk| cloud_of(&disk.name)),
         }
     }
 }
@@ -144,65 +173,149 @@ fn quoted(name: &str) -> String {
     format!("$'{}'", name.as_bytes().iter().map(byte).collect::<String>())
 }
 
-/// Judges one program. Causes in `accepted` are told and do not count; `longest_ms` is the longest
-/// wait of any program that waits for this disk.
+/// What was seen of the disk in the turns of other programs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OfDisk<'a> {
+    /// The longest wait of any program that waits for this disk.
+    pub(super) longest_ms: Option<f64>,
+    pub(super) others: Vec<&'a Series>,
+}
+
+/// Judges one program. Causes in `accepted` are told and do not count.
 pub(super) fn judge(
     program: &Program,
-    series: Series,
+    series: &Series,
     mut causes: Vec<Finding>,
     accepted: &[Cause],
-    longest_ms: Option<f64>,
+    of_disk: &OfDisk<'_>,
     places: &Places,
 ) -> Judged {
-    let limits: Vec<Measured> =
-        program.limits.iter().filter_map(|limit| measured(limit, &series, longest_ms)).collect();
-    let by_limits = limits.iter().map(|one| one.verdict).max().unwrap_or(Verdict::NotGoodEnough);
-    let slow_share = slow_share(program, &series);
-    let by_time = slow_share.map_or(Verdict::Good, |share| of_time(share, program, &series));
-    let by_figures = by_limits.max(by_time);
-    if by_figures == Verdict::Good {
+    let figures = Figures::of(program, series, of_disk);
+    if figures.verdict == Verdict::Good {
         causes.iter_mut().for_each(explain_nothing);
         causes.sort_by_key(|one| (one.weight, one.cause));
     }
     let counts = |one: &&Finding| !accepted.contains(&one.cause);
     let danger = causes.iter().filter(counts).find(|one| one.weight == Weight::Danger);
-    let has_no_figure = limits.is_empty();
-    let worst = limits.iter().max_by(|one, other| severity(one).total_cmp(&severity(other)));
-    let explains = |one: &&Finding| one.weight == Weight::Reason;
+    let explains = |one: &&Finding| one.weight == Weight::Reason && one.cause.explains_figures();
     let explained = causes.iter().filter(counts).find(explains);
     // Figures that nothing of the disk explains may be those of the machine.
-    let machine = causes.iter().filter(counts).find(|one| one.cause.is_of_machine());
+    let is_of_machine = |one: &&Finding| one.weight == Weight::Care && one.cause.is_of_machine();
+    let machine = causes.iter().filter(counts).find(is_of_machine);
     let is_measured = explained.is_some_and(|one| !one.cause.is_of_place());
-    let machine = machine.filter(|_| by_figures != Verdict::Good && !is_measured);
-    let verdict = match (danger, machine) {
-        (Some(_), _) => Verdict::NotGoodEnough,
-        (None, Some(_)) => Verdict::CannotTell,
-        (None, None) => by_figures,
+    let machine = machine.filter(|_| figures.verdict != Verdict::Good && !is_measured);
+    let (verdict, sureness) = match (danger, machine) {
+        (Some(_), _) => (Verdict::NotGoodEnough, Sureness::Sure),
+        (None, Some(_)) => (Verdict::CannotTell, Sureness::CannotTell),
+        (None, None) => (figures.verdict, figures.sureness),
     };
     let primary = danger.or(machine).or(explained);
-    let reason = match (danger, worst) {
-        (Some(danger), _) => danger.what.clone(),
-        (None, Some(_)) if by_time > by_limits => reason_of_time(program, slow_share, primary),
-        (None, Some(worst)) => reason(program, worst, verdict, primary),
-        (None, None) => String::from("nothing could be measured"),
+    let reason = match danger {
+        Some(danger) => danger.what.clone(),
+        None => figures.reason(program, verdict, primary),
     };
-    let change = program.change_for(primary.map(|one| one.cause));
-    let change = change.filter(|_| verdict != Verdict::Good || has_no_figure);
-    let outlasted = outlasted(primary, &limits, &series);
+    let is_unsure = verdict == Verdict::CannotTell && machine.is_none();
+    let changed = if is_unsure { Some(Cause::HalvesDiffer) } else { primary.map(|one| one.cause) };
+    let change = program.change_for(changed, places.cloud);
+    let change = change.filter(|_| verdict != Verdict::Good || figures.limits.is_empty());
+    let outlasted = outlasted(primary, &figures.limits, series);
     let is_told = verdict != Verdict::CannotTell;
     Judged {
         name: program.name.clone(),
         about: program.about.clone(),
         source: program.source.clone(),
+        rate: program.pattern.rate,
         verdict,
+        sureness,
         reason: if is_told { with_care(reason, &causes, accepted) } else { reason },
-        change: change.map(|line| filled(&line, outlasted, &series, places)),
-        limits,
-        slow_share,
+        change: change.map(|line| filled(&line, outlasted, series, places)),
+        figures: told(&figures.limits, series),
+        limits: figures.limits,
+        slow_share: figures.slow_share,
         causes,
         failures: series.failures.clone(),
         operations: series.operations(),
-        ticks: series.ticks,
+        ticks: series.ticks.clone(),
+    }
+}
+
+/// The figures of `series`, those with a limit as they are told beside it.
+fn told(limits: &[Measured], series: &Series) -> Vec<(Figure, f64)> {
+    let limited = |figure| limits.iter().find(|one| one.limit.figure == figure);
+    let of = |figure| {
+        let limited = limited(figure).map(|one| one.value_ms);
+        Some((figure, limited.or_else(|| series.figure_ms(figure))?))
+    };
+    [Figure::P50, Figure::P99, Figure::P999, Figure::Max].into_iter().filter_map(of).collect()
+}
+
+/// What the figures alone come to.
+struct Figures {
+    limits: Vec<Measured>,
+    slow_share: Option<f64>,
+    /// Is it the share of the time that decides?
+    is_of_time: bool,
+    verdict: Verdict,
+    sureness: Sureness,
+}
+
+impl Figures {
+    fn of(program: &Program, series: &Series, of_disk: &OfDisk<'_>) -> Figures {
+        let measured = |limit| measured(limit, series, of_disk.longest_ms);
+        let limits: Vec<Measured> = program.limits.iter().filter_map(measured).collect();
+        let (by_limits, sureness) = worst(&limits);
+        let beyond = |limit_ms| disk::slow_share(program, series, &of_disk.others, limit_ms);
+        let first = program.limits.first();
+        let slow_share = first.and_then(|limit| beyond(limit.good_ms));
+        let bad_share = first.and_then(|limit| beyond(limit.bad_ms));
+        let own = first
+            .and_then(|limit| series.share_beyond(limit.good_ms, program.pattern.rate.is_some()));
+        // One slow moment of its own decides nothing here either.
+        let is_one_moment = limits.first().is_some_and(|one| one.verdict == Verdict::CannotTell)
+            && slow_share.unwrap_or(0.0) <= own.unwrap_or(0.0);
+        let by_time = match (slow_share.unwrap_or(0.0), bad_share.unwrap_or(0.0)) {
+            _ if is_one_moment => Verdict::Good,
+            (..=SLOW_SHARE_GOOD, _) => Verdict::Good,
+            (_, ..=SLOW_SHARE_BAD) => Verdict::Marginal,
+            _ => Verdict::NotGoodEnough,
+        };
+        let is_known = by_limits != Verdict::CannotTell;
+        let is_of_time = by_time != Verdict::Good && (!is_known || by_time > by_limits);
+        let (verdict, sureness) =
+            if is_of_time { (by_time, Sureness::Likely) } else { (by_limits, sureness) };
+        Figures { limits, slow_share, is_of_time, verdict, sureness }
+    }
+
+    fn reason(&self, program: &Program, verdict: Verdict, primary: Option<&Finding>) -> String {
+        let worst =
+            self.limits.iter().max_by(|one, other| severity(one).total_cmp(&severity(other)));
+        match worst {
+            None => String::from("nothing could be measured"),
+            Some(_) if self.is_of_time => reason_of_time(program, self.slow_share, primary),
+            Some(worst) => reason(program, worst, verdict, self.slow_share, primary),
+        }
+    }
+}
+
+/// The verdict on all figures together, and how sure it is.
+fn worst(limits: &[Measured]) -> (Verdict, Sureness) {
+    let is_unsure = |one: &&Measured| one.verdict == Verdict::CannotTell;
+    let known = limits.iter().filter(|one| !is_unsure(one));
+    let verdict = known.map(|one| one.verdict).max();
+    let has_unsure = limits.iter().any(|one| is_unsure(&one));
+    match (verdict, has_unsure) {
+        (None, false) => (Verdict::NotGoodEnough, Sureness::Sure),
+        (None | Some(Verdict::Good), true) => (Verdict::CannotTell, Sureness::CannotTell),
+        (Some(Verdict::Good), false) => {
+            let least = limits.iter().map(|one| one.sureness).max();
+            (Verdict::Good, least.unwrap_or(Sureness::CannotTell))
+        }
+        (Some(verdict), _) => {
+            let those = limits.iter().filter(|one| one.verdict == verdict);
+            let surest = those.map(|one| one.sureness).min().unwrap_or(Sureness::Likely);
+            let is_doubtful = has_unsure && verdict < Verdict::NotGoodEnough;
+            (verdict, if is_doubtful { Sureness::Likely } else { surest })
+        }
     }
 }
 
@@ -223,24 +336,6 @@ fn explain_nothing(finding: &mut Finding) {
     }
 }
 
-/// The share of the time in which a write took longer than the first limit allows.
-fn slow_share(program: &Program, series: &Series) -> Option<f64> {
-    let limit = program.limits.first().filter(|_| program.pattern.rate.is_none())?;
-    series.share_beyond(limit.good_ms)
-}
-
-/// The verdict on the share of time in which writes took longer than the first limit.
-fn of_time(share: f64, program: &Program, series: &Series) -> Verdict {
-    let is_bad = |limit: &Limit| {
-        series.share_beyond(limit.bad_ms).is_some_and(|share| share > SLOW_SHARE_BAD)
-    };
-    match share {
-        ..=SLOW_SHARE_GOOD => Verdict::Good,
-        _ if program.limits.first().is_some_and(is_bad) => Verdict::NotGoodEnough,
-        _ => Verdict::Marginal,
-    }
-}
-
 fn reason_of_time(program: &Program, share: Option<f64>, primary: Option<&Finding>) -> String {
     let good = program.limits.first().map_or(0.0, |limit| limit.good_ms);
     let (percent, good) = (100.0 * share.unwrap_or(0.0), millis(good));
@@ -255,20 +350,38 @@ fn measured(limit: &Limit, series: &Series, longest_ms: Option<f64>) -> Option<M
     let own_ms = series.figure_ms(limit.figure)?;
     // A stop belongs to the disk, in whose turn it ever fell.
     let longest_ms = longest_ms.filter(|_| limit.figure == Figure::Max);
-    let value_ms = longest_ms.map_or(own_ms, |longest| longest.max(own_ms));
-    let verdict = Verdict::of(limit, value_ms);
-    Some(Measured { limit: limit.clone(), value_ms, verdict })
+    let mut value_ms = longest_ms.map_or(own_ms, |longest| longest.max(own_ms));
+    let told = limit
+        .figure
+        .quantile()
+        .and_then(|quantile| of_percentile(series, quantile, limit.good_ms, limit.bad_ms));
+    let (verdict, sureness) = match told {
+        Some((place, sureness)) => (Verdict::at(place), sureness),
+        None => (Verdict::of(limit, value_ms), Sureness::Sure),
+    };
+    if verdict == Verdict::Good {
+        // Percentiles are known to a part in 32.
+        value_ms = value_ms.min(limit.good_ms);
+    }
+    Some(Measured { limit: limit.clone(), value_ms, verdict, sureness })
 }
 
-/// How far a figure is beyond its limit.
+/// How far a figure is beyond its limit; one of which nothing can be told is the last that decides.
 fn severity(one: &Measured) -> f64 {
-    one.verdict as u8 as f64 * 1e9 + one.value_ms / one.limit.good_ms
+    let rank = match one.verdict {
+        Verdict::Good => 0.0,
+        Verdict::CannotTell => 1.0,
+        Verdict::Marginal => 2.0,
+        Verdict::NotGoodEnough => 3.0,
+    };
+    rank * 1e9 + one.value_ms / one.limit.good_ms
 }
 
 fn reason(
     program: &Program,
     worst: &Measured,
     verdict: Verdict,
+    slow_share: Option<f64>,
     primary: Option<&Finding>,
 ) -> String {
     let Measured { limit, value_ms, .. } = worst;
@@ -281,8 +394,15 @@ fn reason(
     if verdict == Verdict::Good {
         return format!("{figure} is {value} ms, and {name} wants {good} ms");
     }
-    let cause = primary.map_or_else(String::new, |one| format!(": {}", one.what));
-    format!("{figure} is {value} ms, and {name} wants {good} ms{cause}")
+    let percent = 100.0 * slow_share.unwrap_or(0.0);
+    let is_told = percent >= TOLD_PERCENT && limit.figure == Figure::P99;
+    let time = if is_told { format!(" ({percent:.0} % of the time)") } else { String::new() };
+    let cause = match primary {
+        Some(one) => format!(": {}", one.what),
+        None if worst.verdict == Verdict::CannotTell => ": one slow moment decides it".into(),
+        None => String::new(),
+    };
+    format!("{figure} is {value} ms, and {name} wants {good} ms{time}{cause}")
 }
 
 /// A number of milliseconds with three digits that count.

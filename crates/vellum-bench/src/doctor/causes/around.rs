@@ -25,6 +25,12 @@ fn weight(cause: Cause, severity: Severity) -> Weight {
 }
 
 impl Cause {
+    /// Can it be why writes of these programs are slow? None writes less than a block past the page
+    /// cache.
+    pub(in crate::doctor) fn explains_figures(self) -> bool {
+        self != Cause::EmulatedSectors
+    }
+
     /// Is it what the directory is on, and nothing that was measured?
     pub(in crate::doctor) fn is_of_place(self) -> bool {
         matches!(

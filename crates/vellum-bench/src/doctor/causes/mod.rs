@@ -20,7 +20,7 @@ pub(super) use around::around;
 pub(super) use shape::is_flat;
 
 /// Where the first is found, the others are what follows from it.
-const EXPLAINS: [(Cause, &[Cause]); 12] = [
+const EXPLAINS: [(Cause, &[Cause]); 14] = [
     (Cause::BusyMachine, &[Cause::HalvesDiffer]),
     (Cause::Steal, &[Cause::HalvesDiffer]),
     (Cause::WriteErrors, &[Cause::HalvesDiffer, Cause::Stalls, Cause::Jitter]),
@@ -35,6 +35,10 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
             Cause::HalvesDiffer,
             Cause::SlowFlush,
             Cause::SlowDevice,
+            Cause::SlowsDown,
+            Cause::SlowJournal,
+            Cause::FirstWrites,
+            Cause::Sleeps,
             Cause::EmulatedSectors,
         ],
     ),
@@ -46,6 +50,9 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
             Cause::Jitter,
             Cause::Stalls,
             Cause::SlowFlush,
+            Cause::SlowJournal,
+            Cause::FirstWrites,
+            Cause::Sleeps,
             Cause::SlowDevice,
             Cause::HalvesDiffer,
         ],
@@ -55,10 +62,14 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
         &[
             Cause::Throttle,
             Cause::HalvesDiffer,
+            Cause::SlowsDown,
             Cause::Jitter,
             Cause::Stalls,
             Cause::SlowFlush,
             Cause::SlowDevice,
+            Cause::SlowJournal,
+            Cause::FirstWrites,
+            Cause::Sleeps,
             Cause::EmulatedSectors,
         ],
     ),
@@ -70,6 +81,9 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
             Cause::SlowFlush,
             Cause::SlowDevice,
             Cause::HalvesDiffer,
+            Cause::SlowJournal,
+            Cause::FirstWrites,
+            Cause::Sleeps,
             Cause::EmulatedSectors,
         ],
     ),
@@ -80,12 +94,14 @@ const EXPLAINS: [(Cause, &[Cause]); 12] = [
     ),
     (Cause::EmulatedSectors, &[Cause::SlowDevice]),
     (Cause::SlowFlush, &[Cause::NoFua]),
+    (Cause::SlowJournal, &[Cause::Jitter]),
+    (Cause::SlowsDown, &[Cause::HalvesDiffer]),
 ];
 
 impl Cause {
-    /// Does the disk do it to whatever program, in whose turn it ever was seen?
+    /// Does it belong to the disk, in whose turn it ever was seen?
     pub(super) fn is_of_disk(self) -> bool {
-        matches!(self, Cause::LostWrites | Cause::WriteErrors | Cause::Stalls)
+        matches!(self, Cause::LostWrites | Cause::WriteErrors)
     }
 }
 
@@ -101,7 +117,10 @@ pub(super) fn causes(evidence: &Evidence<'_>, around: &[Finding]) -> Vec<Finding
 
 /// Leaves out what follows from something else that was found, and what is found twice.
 fn explained(found: Vec<Finding>) -> Vec<Finding> {
-    let has = |cause| found.iter().any(|one: &Finding| one.cause == cause);
+    // Others that use the processors explain nothing where their turns do not count.
+    let is_left_out = |one: &Finding| one.weight == Weight::Note && one.cause.is_of_machine();
+    let explains = |one: &Finding, cause| one.cause == cause && !is_left_out(one);
+    let has = |cause| found.iter().any(|one| explains(one, cause));
     let explained: Vec<Cause> = EXPLAINS
         .into_iter()
         .filter(|(cause, _)| has(*cause))

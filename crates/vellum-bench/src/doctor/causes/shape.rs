@@ -3,9 +3,10 @@
 use vellum_command::samples::quantile_of;
 
 use crate::cause::Cause;
-use crate::doctor::evidence::{Evidence, Finding, Weight};
+use crate::doctor::evidence::{Evidence, Finding, FlatOut, Weight};
 use crate::doctor::machine::OtherIo;
 use crate::doctor::series::{Series, Tick, median};
+use crate::doctor::trials::Probe;
 
 /// With fewer ticks there is no shape.
 const TICKS_MIN: usize = 10;
@@ -45,6 +46,13 @@ const WAITING: f64 = 2.0;
 /// A slow stretch is at least so many times as slow as the fast ones.
 const STRETCH: f64 = 2.5;
 const STRETCH_MIN_US: f64 = 1000.0;
+/// A disk that grows slower does so from each part of the run to the next …
+const PARTS: usize = 4;
+const GROWS: f64 = 1.1;
+const STEP_OF_GROWTH: f64 = 0.75;
+/// … and in all by so many times, and so much.
+const SLOWER: f64 = 1.6;
+const SLOWER_MIN_US: f64 = 300.0;
 /// From here on others use the disk.
 const OTHERS_OPERATIONS: f64 = 100.0;
 const OTHERS_BYTES: f64 = (4 << 20) as f64;
@@ -52,16 +60,16 @@ const OTHERS_BYTES: f64 = (4 << 20) as f64;
 /// All causes that the figures show. A device with a limit that is known needs no neighbour to
 /// explain what it does.
 pub(super) fn causes(evidence: &Evidence<'_>, is_limited: bool) -> Vec<Finding> {
-    let series = evidence.series;
-    let throttle = throttle(evidence);
-    let is_free = throttle.is_none() && !is_limited;
+    let (throttle, slows_down) = (throttle(evidence), slows_down(evidence));
+    let is_free = throttle.is_none() && slows_down.is_none() && !is_limited;
     let unseen = || is_free.then(|| unseen_neighbour(evidence)).flatten();
     let rules = [
-        failures(series),
+        failures(evidence.series),
         seen_neighbour(evidence.others).or_else(unseen),
-        budget_ends(evidence),
+        budget_ends(evidence).filter(|_| slows_down.is_none()),
         throttle,
         stalls(evidence),
+        slows_down,
         jitter(evidence),
     ];
     rules.into_iter().flatten().collect()
@@ -107,8 +115,13 @@ fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
     slow_stretches(evidence).or_else(|| free_or_busy(evidence))
 }
 
-/// A write finds the disk free, or waits for the end of what others do.
+/// A write finds the disk free, or waits for the end of what others do. A write over older blocks
+/// must do so as well: a journal takes its time only where something else is written.
 fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
+    let overwritten = evidence.probe.and_then(Probe::spread_us);
+    if overwritten.is_some_and(|(fast, slow)| slow < JITTER * fast) {
+        return None;
+    }
     let Spread { fast, slow, slowest, waiting, .. } = spread(evidence)?;
     let is_apart = |slow: f64| slow >= EITHER * fast && slow - fast >= JITTER_MIN_US;
     let slow = match (is_apart(slow), waiting >= WAITING && is_apart(slowest)) {
@@ -120,17 +133,22 @@ fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
         Cause::Neighbour,
         Weight::Reason,
         format!(
-            "a write takes {:.2} ms where the disk is free and up to {:.2} ms where it is not, \
+            "a write takes {:.2} ms where the disk is free and up to {:.2} ms where it is not{}, \
              and nobody on this machine used it: somebody beyond it does",
             fast / 1e3,
-            slow / 1e3
+            slow / 1e3,
+            overwritten.map_or_else(String::new, |(fast, slow)| format!(
+                " (over older blocks {:.2} and {:.2} ms, so that it is no journal)",
+                fast / 1e3,
+                slow / 1e3
+            )),
         ),
     ))
 }
 
 /// The disk is slow for a while, again and again.
 fn slow_stretches(evidence: &Evidence<'_>) -> Option<Finding> {
-    let times = evidence.series.all(|tick| tick.p50_us);
+    let times = evidence.disk.all(|tick| tick.p50_us);
     // Where processors are scarce it is they that are shared.
     if times.len() < TICKS_MIN || evidence.processors.are_scarce() {
         return None;
@@ -149,9 +167,11 @@ fn slow_stretches(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let share = 100 * slow / times.len();
+    let p99 = evidence.disk.busy().into_iter().filter(|tick| is_slow(&tick.p50_us));
+    let longer: Vec<f64> = p99.map(|tick| tick.p99_us - fast).collect();
     Some(Finding::new(
         Cause::Neighbour,
-        Weight::Reason,
+        evidence.weight_of(median(&longer)),
         format!(
             "{long} times the disk was {STRETCH} times as slow for a while, {share} % of the time \
              in all, and nobody on this machine used it: somebody beyond it does"
@@ -161,8 +181,8 @@ fn slow_stretches(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// First fast, then slow to the end. What came before anything was counted belongs to it.
 fn budget_ends(evidence: &Evidence<'_>) -> Option<Finding> {
-    let series = evidence.series;
-    let all = series.early.iter().chain(&series.ticks);
+    let series = evidence.disk;
+    let all = series.early.iter().chain(&series.calls);
     let busy: Vec<&Tick> = all.filter(|tick| tick.operations > 0).collect();
     let times: Vec<f64> = busy.iter().map(|tick| tick.mean_us).collect();
     let split = split(&times)?;
@@ -182,11 +202,12 @@ fn budget_ends(evidence: &Evidence<'_>) -> Option<Finding> {
     if times.len() < TICKS_MIN || !is_step || !has_levels || !is_long {
         return None;
     }
+    let p99 = median(&busy[split..].iter().map(|tick| tick.p99_us).collect::<Vec<f64>>());
     Some(Finding::new(
         Cause::BudgetEnds,
-        Weight::Reason,
+        evidence.weight_of(p99 - median(fast)),
         format!(
-            "a write took {:.2} ms for the first {:.1} s and {:.2} ms from then on",
+            "at the same pace a write took {:.2} ms for the first {:.1} s and {:.2} ms from then on",
             median(fast) / 1e3,
             (at - begun) / 1e3,
             median(slow) / 1e3
@@ -212,7 +233,7 @@ fn split(times: &[f64]) -> Option<usize> {
 /// Is it the same number of writes in every tick? The ends of slices are no whole ticks.
 pub(in crate::doctor) fn is_flat(series: &Series) -> bool {
     let is_whole = |index: &usize| !series.slice_ends.contains(&(index + 1));
-    let whole = series.ticks.iter().enumerate().filter(|(index, _)| is_whole(index));
+    let whole = series.calls.iter().enumerate().filter(|(index, _)| is_whole(index));
     let rates: Vec<f64> = whole.map(|(_, tick)| tick.per_second()).collect();
     let middle = median(&rates);
     rates.len() >= TICKS_MIN / 2
@@ -223,16 +244,17 @@ pub(in crate::doctor) fn is_flat(series: &Series) -> bool {
 
 /// As many writes as are allowed: at half of the pace each takes next to nothing.
 fn throttle(evidence: &Evidence<'_>) -> Option<Finding> {
-    let (series, paced) = (evidence.series, evidence.paced?);
+    let FlatOut { fastest, halved } = evidence.flat_out?;
+    let halved = halved.as_ref()?;
     let mean = |series: &Series| median(&series.all(|tick| tick.mean_us));
-    let (free, held) = (mean(paced), mean(series));
-    if paced.busy().is_empty() || !is_flat(series) || free > PACED * held {
+    let (free, held) = (mean(halved), mean(fastest));
+    if halved.busy().is_empty() || !is_flat(fastest) || free > PACED * held {
         return None;
     }
-    let rate = median(&series.all(Tick::per_second));
+    let rate = median(&fastest.all(Tick::per_second));
     Some(Finding::new(
         Cause::Throttle,
-        Weight::Reason,
+        evidence.weight_of(median(&fastest.all(|tick| tick.p99_us)) - free),
         format!(
             "{rate:.0} writes a second and no more: at half of that pace a write takes {:.2} ms \
              and not {:.2} ms",
@@ -244,7 +266,7 @@ fn throttle(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// At times everything stands still.
 fn stalls(evidence: &Evidence<'_>) -> Option<Finding> {
-    let series = evidence.series;
+    let series = evidence.disk;
     let busy = series.busy();
     let usual = median(&series.all(|tick| tick.p50_us));
     // Of a tick that is one stall there is no usual time but that of the others.
@@ -253,6 +275,8 @@ fn stalls(evidence: &Evidence<'_>) -> Option<Finding> {
     let stalled: Vec<&&Tick> = busy.iter().filter(is_stalled).collect();
     let longest = stalled.iter().map(|tick| tick.max_us).fold(0.0, f64::max);
     let is_rare = stalled.len() as f64 <= RARE * busy.len() as f64;
+    let all_us = series.calls.iter().map(|tick| tick.span_ms * 1e3).sum::<f64>();
+    let share = stalled.iter().map(|tick| tick.max_us).sum::<f64>() / all_us;
     let is_told = stalled.len() >= 2 || longest >= STALL_ALONE_US;
     if !is_rare || !is_told || longest == 0.0 {
         return None;
@@ -269,7 +293,7 @@ fn stalls(evidence: &Evidence<'_>) -> Option<Finding> {
     let times = if count == 1 { String::from("once") } else { format!("{count} times") };
     Some(Finding::new(
         Cause::Stalls,
-        Weight::Reason,
+        evidence.weight_of_stops(longest, share),
         format!("{times} all writes stood still, for up to {:.0} ms{every}", longest / 1e3),
     ))
 }
@@ -279,6 +303,37 @@ fn regular(gaps: &[f64]) -> Option<f64> {
     let middle = median(gaps);
     let is_near = |gap: &f64| (gap - middle).abs() <= 0.35 * middle;
     (gaps.len() >= 2 && gaps.iter().all(is_near)).then_some(middle)
+}
+
+/// At the same pace it grows slower bit by bit: it heats up, or wears out, or has less and less
+/// room.
+fn slows_down(evidence: &Evidence<'_>) -> Option<Finding> {
+    let times = evidence.disk.all(|tick| tick.p50_us);
+    if times.len() < TICKS_MIN || evidence.processors.are_scarce() {
+        return None;
+    }
+    let parts: Vec<f64> = times.chunks(times.len().div_ceil(PARTS)).map(median).collect();
+    let (first, last) = (*parts.first()?, *parts.last()?);
+    let steps = || parts.windows(2).map(|pair| pair[1] / pair[0].max(1.0));
+    let largest = steps().fold(1.0, f64::max);
+    // One step that is most of it is the end of something, and no growth.
+    let is_step = largest.ln() > STEP_OF_GROWTH * (last / first.max(1.0)).ln();
+    let grows = steps().all(|step| step >= GROWS) && !is_step;
+    let is_slower = last >= SLOWER * first && last - first >= SLOWER_MIN_US;
+    let p99 = evidence.disk.all(|tick| tick.p99_us);
+    let p99 = p99.chunks(p99.len().div_ceil(PARTS)).map(median).fold(0.0, f64::max);
+    (parts.len() == PARTS && grows && is_slower).then(|| {
+        let told: Vec<String> = parts.iter().map(|part| format!("{:.2}", part / 1e3)).collect();
+        Finding::new(
+            Cause::SlowsDown,
+            evidence.weight_of(p99 - first),
+            format!(
+                "at the same pace a write took {} ms in the four quarters of the run: the disk grows \
+                 slower",
+                told.join(", ")
+            ),
+        )
+    })
 }
 
 /// No two writes take the same time.

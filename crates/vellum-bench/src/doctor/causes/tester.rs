@@ -41,6 +41,13 @@ fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
 
 fn busy_machine(evidence: &Evidence<'_>) -> Option<Finding> {
     let Processors { others, waiting, .. } = evidence.processors;
+    if let (1.., all) = evidence.left_out {
+        let what = format!(
+            "in {} of {all} turns others used the processors; these turns do not count",
+            evidence.left_out.0
+        );
+        return Some(Finding::new(Cause::BusyMachine, Weight::Note, what));
+    }
     evidence.processors.are_busy().then(|| {
         let what = format!(
             "other programs used {:.0} % of the processors, and a writer waited for one {:.0} % of \

@@ -6,22 +6,34 @@ use proptest::prelude::*;
 
 use super::made::{shaped, slow, sound, throttled};
 use super::*;
+use crate::doctor::evidence::FlatOut;
 use crate::doctor::machine::{OtherIo, Processors};
-use crate::doctor::probe::Probe;
 use crate::doctor::program::Program;
 use crate::doctor::series::{Failure, Series, Tick};
+use crate::doctor::trials::Probe;
 
 static ETCD: LazyLock<Program> = LazyLock::new(|| Program::named("etcd").unwrap());
+
+/// A run as fast as it goes, and one at half of that pace.
+fn flat_out(fastest: Series, halved: Series) -> FlatOut {
+    FlatOut { fastest, halved: Some(halved) }
+}
+
+fn single(write_us: f64, flush_us: f64, sector_us: Option<f64>) -> Probe {
+    Probe { write_us, flush_us, sector_us, ..Probe::default() }
+}
 
 /// What is found for etcd in `series`, with `change` of what else is known.
 fn found_with<'a>(series: &'a Series, change: impl Fn(&mut Evidence<'a>)) -> Vec<Cause> {
     let mut evidence = Evidence {
         program: &ETCD,
         series,
-        paced: None,
+        disk: series,
+        flat_out: None,
         processors: Processors::default(),
+        left_out: (0, 0),
         others: &[],
-        probe: Some(Probe { write_us: 300.0, flush_us: 500.0, sector_us: Some(310.0) }),
+        probe: Some(single(300.0, 500.0, Some(310.0))),
     };
     change(&mut evidence);
     causes(&evidence, &[]).into_iter().map(|finding| finding.cause).collect()
@@ -36,15 +48,15 @@ proptest! {
     fn a_sound_disk_with_noise_has_no_cause(seed in any::<u64>(), stalls in 0..2_usize) {
         let mut series = sound(seed);
         // One write that was late once is no fault.
-        for tick in series.ticks.iter_mut().skip(seed as usize % 50).take(stalls) {
+        for tick in series.calls.iter_mut().skip(seed as usize % 50).take(stalls) {
             tick.max_us = 150_000.0;
         }
         let others = [OtherIo { operations: 20.0, bytes: 1e5 }; 9];
-        let paced = sound(seed.wrapping_add(1));
+        let free = flat_out(sound(seed), sound(seed.wrapping_add(1)));
         prop_assert_eq!(
             found_with(&series, |evidence| {
                 evidence.others = &others;
-                evidence.paced = Some(&paced);
+                evidence.flat_out = Some(&free);
             }),
             []
         );
@@ -76,9 +88,8 @@ proptest! {
             tick.p99_us *= 5.0;
         });
         prop_assert_eq!(found(&jittery), [Cause::Jitter]);
-        let paced = sound(seed);
-        let held = throttled(seed);
-        let held = found_with(&held, |evidence| evidence.paced = Some(&paced));
+        let (held, limit) = (throttled(seed), flat_out(throttled(seed), sound(seed)));
+        let held = found_with(&held, |evidence| evidence.flat_out = Some(&limit));
         prop_assert_eq!(held, [Cause::Throttle]);
     }
 }
@@ -145,7 +156,7 @@ fn where_processors_are_scarce_only_stalls_by_the_clock_are_believed() {
 #[test]
 fn a_budget_that_ends_before_anything_is_counted_is_seen() {
     let mut series = shaped(1, |_, tick| slow(tick, 8.0));
-    let early = sound(2).ticks.into_iter().take(5);
+    let early = sound(2).calls.into_iter().take(5);
     series.early = early.map(|tick| Tick { at_ms: tick.at_ms / 10.0 - 500.0, ..tick }).collect();
     assert_eq!(found(&series), [Cause::BudgetEnds]);
 }
@@ -153,14 +164,14 @@ fn a_budget_that_ends_before_anything_is_counted_is_seen() {
 #[test]
 fn a_slow_flush_is_no_throttle() {
     let series = throttled(1);
-    let paced = throttled(2);
-    let slow = Probe { write_us: 300.0, flush_us: 9500.0, sector_us: None };
+    let flush = flat_out(throttled(2), throttled(3));
+    let slow = single(300.0, 9500.0, None);
     let seen = found_with(&series, |evidence| {
-        evidence.paced = Some(&paced);
+        evidence.flat_out = Some(&flush);
         evidence.probe = Some(slow);
     });
     assert_eq!(seen, [Cause::SlowFlush]);
-    let slow = Probe { write_us: 9000.0, flush_us: 500.0, sector_us: None };
+    let slow = single(9000.0, 500.0, None);
     let seen = found_with(&series, |evidence| evidence.probe = Some(slow));
     assert_eq!(seen, [Cause::SlowDevice]);
     let fast = sound(1);
@@ -171,10 +182,10 @@ fn a_slow_flush_is_no_throttle() {
 
 #[test]
 fn short_writes_that_take_longer_are_those_of_emulated_sectors() {
-    let probe = Probe { write_us: 300.0, flush_us: 500.0, sector_us: Some(800.0) };
+    let probe = single(300.0, 500.0, Some(800.0));
     let seen = found_with(&sound(1), |evidence| evidence.probe = Some(probe));
     assert_eq!(seen, [Cause::EmulatedSectors]);
-    let slow = Probe { write_us: 100.0, flush_us: 25_000.0, sector_us: Some(2000.0) };
+    let slow = single(100.0, 25_000.0, Some(2000.0));
     let seen = found_with(&sound(1), |evidence| evidence.probe = Some(slow));
     assert_eq!(seen, [], "beside the flush they are no reason");
     // A call that waits for a processor takes longer, too.
@@ -191,7 +202,7 @@ fn short_writes_that_take_longer_are_those_of_emulated_sectors() {
 
 #[test]
 fn single_calls_on_a_disk_that_is_now_fast_and_now_slow_tell_of_no_sectors() {
-    let probe = Probe { write_us: 300.0, flush_us: 500.0, sector_us: Some(800.0) };
+    let probe = single(300.0, 500.0, Some(800.0));
     let seen = |series: &Series| found_with(series, |evidence| evidence.probe = Some(probe));
     let budget = shaped(1, |index, tick| slow(tick, if index < 20 { 1.0 } else { 8.0 }));
     assert_eq!(seen(&budget), [Cause::BudgetEnds]);
@@ -280,11 +291,71 @@ fn a_flush_faster_than_any_device_is_not_believed() {
     let evidence = Evidence {
         program: &ETCD,
         series: &fast,
-        paced: None,
+        disk: &fast,
+        flat_out: None,
         processors: Processors { own: 1.0, ..Processors::default() },
+        left_out: (0, 0),
         others: &[],
         probe: None,
     };
     let seen: Vec<Cause> = causes(&evidence, &memory).into_iter().map(|one| one.cause).collect();
     assert_eq!(seen, [Cause::Memory]);
+}
+
+#[test]
+fn the_experiment_that_decided_is_told_with_both_figures() {
+    let told = |name: &str, change: fn(&mut Probe)| {
+        let mut probe = single(300.0, 500.0, Some(310.0));
+        (probe.overwritten_us, probe.grown_us) = (Some(800.0), Some(1700.0));
+        (probe.first_us, probe.again_us) = (Some(400.0), Some(300.0));
+        (probe.rested_us, probe.woken_us) = (Some(600.0), Some(300.0));
+        change(&mut probe);
+        let (program, series) = (Program::named(name).unwrap(), sound(1));
+        let evidence = Evidence {
+            program: &program,
+            series: &series,
+            disk: &series,
+            flat_out: None,
+            processors: Processors::default(),
+            left_out: (0, 0),
+            others: &[],
+            probe: Some(probe),
+        };
+        causes(&evidence, &[])
+    };
+    assert_eq!(told("etcd", |_| {}), []);
+    let journal = |probe: &mut Probe| probe.grown_us = Some(30_000.0);
+    let [grows, overwrites] = ["etcd", "postgres"].map(|name| told(name, journal).remove(0));
+    assert_eq!((grows.cause, grows.weight), (Cause::SlowJournal, Weight::Reason));
+    assert!(grows.what.ends_with("because overwriting takes 0.80 ms and growing 30.00"));
+    assert_eq!(overwrites.weight, Weight::Note, "it does not write the journal");
+    let first = told("nats", |probe| probe.first_us = Some(9000.0)).remove(0);
+    assert_eq!((first.cause, first.weight), (Cause::FirstWrites, Weight::Reason));
+    assert!(first.what.contains("takes 9.00 ms and the second 0.30"), "{}", first.what);
+    let sleeping = told("etcd", |probe| probe.rested_us = Some(70_000.0)).remove(0);
+    assert_eq!((sleeping.cause, sleeping.weight), (Cause::Sleeps, Weight::Note));
+    assert!(sleeping.what.ends_with("takes 70.00 ms and the next one 0.30"), "{}", sleeping.what);
+    let large = told("etcd", |probe| {
+        (probe.write_us, probe.sector_us, probe.large_us) = (8000.0, None, Some(900.0));
+    });
+    assert!(
+        large[0].what.starts_with("a direct write of 4096 bytes takes 8.00 ms and one of 65536")
+    );
+}
+
+#[test]
+fn a_slow_journal_is_no_neighbour() {
+    let shared = shaped(1, |_, tick| {
+        (tick.p10_us, tick.p90_us, tick.p99_us) = (600.0, 15_000.0, 16_000.0);
+    });
+    let seen = |p90_us| {
+        found_with(&shared, |evidence| {
+            let mut probe = single(300.0, 500.0, None);
+            (probe.overwritten_us, probe.grown_us) = (Some(600.0), Some(30_000.0));
+            (probe.overwritten_p10_us, probe.overwritten_p90_us) = (Some(500.0), Some(p90_us));
+            evidence.probe = Some(probe);
+        })
+    };
+    assert_eq!(seen(700.0), [Cause::SlowJournal]);
+    assert_eq!(seen(15_000.0), [Cause::Neighbour], "what is overwritten waits, too");
 }

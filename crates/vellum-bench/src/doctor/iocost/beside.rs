@@ -39,7 +39,7 @@ impl Log {
 
     /// p99 of its commits, in milliseconds.
     pub(super) fn alone(&mut self, length: Duration) -> Result<f64> {
-        let order = Order { length, rate: None, flush_every: None };
+        let order = Order { length, rate: None, alone: true, flush_every: None };
         let slice = slice::run(&mut self.0, order);
         if let Some(failure) = slice.failure {
             return Err(Error::failed(failure.what));
