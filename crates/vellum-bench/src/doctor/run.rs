@@ -43,6 +43,8 @@ const FLAT_OUT_MAX: Duration = Duration::from_secs(3);
 /// … and each no longer than one part of so many of the time.
 const FLAT_OUT_SHARE: u32 = 30;
 const FLAT_OUT_TICKS: u32 = 15;
+/// In the end all that is in place is looked for, for no longer than one part of so many.
+const READING_SHARE: u32 = 20;
 
 /// A program, its files, and what was measured.
 struct Patient<'a> {
@@ -99,6 +101,7 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
         return Err(Error::interrupted());
     }
     let flat_out = ward.tried(config.time, progress);
+    ward.read_again(config.time);
     progress.event(&Event::Finished);
     let places = Places::of(&config.shown, &surroundings);
     let around = causes::around(&surroundings);
@@ -297,6 +300,20 @@ impl Ward<'_> {
         let rate = is_flat(&fastest).then(|| median(&fastest.all(Tick::per_second)) / 2.0);
         let halved = rate.map(|rate| patient.tried(length, Some(rate)));
         Some(FlatOut { fastest, halved })
+    }
+
+    /// Looks for a sample of all that is in place: what was there once can be lost later.
+    fn read_again(&mut self, time: Duration) {
+        let files: usize = self.patients.iter().map(|one| one.targets.len()).sum();
+        let patience = time / READING_SHARE / files.max(1) as u32;
+        for Patient { targets, series, .. } in &mut self.patients {
+            if series.failures.is_empty() {
+                let lost = |target: &mut Target| {
+                    target.check_again(patience).err().map(|what| target.lost(what))
+                };
+                series.failures.extend(targets.iter_mut().filter_map(lost));
+            }
+        }
     }
 
     fn judged(

@@ -18,8 +18,11 @@ use crate::ways::direct::{AlignedBuffer, BLOCK_BYTES};
 const BATCH_BYTES: usize = 1 << 20;
 /// Reading back takes no more of the time than one part of so many.
 const CHECKING_SHARE: u32 = 16;
-/// Each block of a write has its number, so that one that is lost or of another write is noticed.
+/// Each block of a write has a stamp, so that one that is lost, or of another write or file, is
+/// noticed.
 const STAMPED_BYTES: usize = BLOCK_BYTES;
+/// The numbers of two writes of different files differ in the bits above these.
+const NUMBER_BITS: u32 = 48;
 /// Of a long write no more is read back.
 const READ_BYTES: usize = 64 << 10;
 /// A file that was written before is made in steps, so that a slow disk gets a shorter one.
@@ -42,14 +45,18 @@ pub(super) struct Target {
     /// Where the next write goes.
     position: u64,
     payload: AlignedBuffer,
-    /// Writes that may be read back: place, length and number.
+    /// Writes that are in place and were not looked for yet.
     unchecked: Vec<Noted>,
+    /// Those that were: a disk may lose them later.
+    checked: Vec<Noted>,
     checked_at: Instant,
     written: u64,
+    /// What the stamps of this file have in their upper bits.
+    own: u64,
 }
 
 /// A write that is noted.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Noted {
     offset: u64,
     len: usize,
@@ -87,8 +94,9 @@ impl Target {
         let file = Arc::new(opened);
         let direct = dir.open_file(name, OFlags::RDONLY | OFlags::DIRECT);
         let (reader, is_cached) = direct.map_or((made, true), |direct| (direct.into(), false));
-        let (unchecked, checked_at) = (Vec::new(), Instant::now());
+        let (unchecked, checked, checked_at) = (Vec::new(), Vec::new(), Instant::now());
         let (position, written) = (0, 0);
+        let own = fastrand::u64(1..1 << (u64::BITS - NUMBER_BITS)) << NUMBER_BITS;
         Ok(Target {
             file,
             reader,
@@ -100,8 +108,10 @@ impl Target {
             position,
             payload,
             unchecked,
+            checked,
             checked_at,
             written,
+            own,
         })
     }
 
@@ -125,6 +135,7 @@ impl Target {
         let patience = self.checked_at.elapsed() / CHECKING_SHARE;
         self.check(patience).map_err(|what| self.lost(what))?;
         self.unchecked.clear();
+        self.checked.clear();
         self.position = 0;
         let renewed = match self.state {
             FileState::Written => Ok(()),
@@ -143,7 +154,7 @@ impl Target {
         let len = records as usize * self.record_bytes;
         let number = self.written;
         for block in self.payload.as_mut_slice()[..len].chunks_mut(STAMPED_BYTES) {
-            let stamp = number.to_le_bytes();
+            let stamp = (self.own | number).to_le_bytes();
             let stamped = block.len().min(stamp.len());
             block[..stamped].copy_from_slice(&stamp[..stamped]);
         }
@@ -181,14 +192,21 @@ impl Target {
         fastrand::shuffle(&mut self.unchecked);
         let mut room = AlignedBuffer::new(READ_BYTES + 2 * BLOCK_BYTES);
         while let Some(noted) = self.unchecked.pop() {
+            self.checked.push(noted);
             self.look_for(noted, room.as_mut_slice())?;
             if begun.elapsed() >= patience {
                 break;
             }
         }
-        self.unchecked.clear();
+        self.checked.append(&mut self.unchecked);
         self.checked_at = Instant::now();
         Ok(())
+    }
+
+    /// Looks once more for all that is in place, as [`check`](Target::check) does.
+    pub(super) fn check_again(&mut self, patience: Duration) -> Result<(), String> {
+        self.unchecked.append(&mut self.checked);
+        self.check(patience)
     }
 
     fn look_for(&self, noted: Noted, room: &mut [u8]) -> Result<(), String> {
@@ -204,7 +222,7 @@ impl Target {
         }
         let count = self.reader.read_at(room, start).map_err(|error| format!("read: {error}"))?;
         for at in (0..wanted).step_by(STAMPED_BYTES) {
-            let stamp = number.to_le_bytes();
+            let stamp = (self.own | number).to_le_bytes();
             let stamped = stamp.len().min(wanted - at);
             let found = room[..count].get(before + at..before + at + stamped);
             if found != Some(&stamp[..stamped]) {
@@ -332,6 +350,26 @@ mod tests {
             let missing = target.check(Duration::MAX).unwrap_err();
             assert_eq!(missing, format!("write {number}, at byte {offset}, is not there"));
         }
+    }
+
+    #[test]
+    fn a_block_of_another_file_and_one_that_is_lost_later_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let [mut one, mut other] = ["sqlite", "postgres"].map(|name| target(name, dir.path()));
+        (0..10).for_each(|_| assert!(one.write(1).is_ok() && other.write(1).is_ok()));
+        one.check(Duration::MAX).unwrap();
+        one.check_again(Duration::MAX).unwrap();
+        // The same number at the same place of another file.
+        let open = |name: &str| {
+            File::options().read(true).write(true).open(dir.path().join(name)).unwrap()
+        };
+        let mut block = vec![0; BLOCK_BYTES];
+        open("postgres").read_exact_at(&mut block, 0).unwrap();
+        open("sqlite").write_all_at(&block, 0).unwrap();
+        open("sqlite").sync_all().unwrap();
+        one.check(Duration::MAX).unwrap();
+        let missing = one.check_again(Duration::MAX).unwrap_err();
+        assert_eq!(missing, "write 0, at byte 0, is not there");
     }
 
     #[test]
