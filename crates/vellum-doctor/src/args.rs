@@ -14,7 +14,7 @@ Exit codes:
   2  usage
   5  marginal for one of them; of promises nothing can be concluded
   6  not good enough for one of them; a promise was broken
-  7  the machine was too busy to tell, for one of them
+  7  the machine was too busy to tell, or the figures too few, for one of them
 
 Examples:
   vellum doctor --for etcd /var/lib/etcd
@@ -41,11 +41,11 @@ Examples:
 
 /// Is a disk good enough for a program, and why not?
 ///
-/// Writes in a directory as etcd, PostgreSQL and others do, over a minute, and says for each
-/// whether the disk is good, marginal or not good enough: in one line, with the reason in one
-/// sentence, and with what to change as a line to paste. Looks at filesystem, mount, devices and
-/// control groups, at the figures of each second, and at itself: is it the disk that is slow, or
-/// this machine?
+/// Writes in a directory as etcd, PostgreSQL and others do, each at its own pace, and says for each
+/// whether the disk is good, marginal or not good enough, and how sure that is: in one line, with
+/// the reason in one sentence, and with what to change as a line to paste. It takes a minute for
+/// one program, and longer for several. Looks at filesystem, mount, devices and control groups, at
+/// the figures of each second, and at itself: is it the disk that is slow, or this machine?
 ///
 /// Takes no more than a tenth of the free space, in a directory that is removed in the end,
 /// however the run ends. Ctrl-C, or SIGTERM, ends it with a verdict on what was measured until
@@ -84,7 +84,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["quick", "seconds"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1440))]
     pub minutes: Option<u32>,
-    /// About how long to measure [default: 60]
+    /// About how long to measure [default: as long as sure verdicts take, 60 at least]
     #[arg(long, value_name = "COUNT", conflicts_with = "quick")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub seconds: Option<u32>,

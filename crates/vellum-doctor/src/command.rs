@@ -19,7 +19,8 @@ use crate::page;
 use crate::progress::BenchBar;
 use crate::scratch::Scratch;
 
-const SECONDS: u32 = 60;
+/// Without a program to judge.
+const SECONDS: u64 = 60;
 const SECONDS_QUICK: u32 = 10;
 /// A record of a program of one's own, unless something else is asked for.
 const BYTES: u64 = 4096;
@@ -62,7 +63,9 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     let scratch = Scratch::new(PURPOSE, &args.dir)?;
     let mut config = Config::new(scratch.path(), programs);
     config.shown = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
-    config.time = time(args);
+    let needed = config.time;
+    config.time = time(args).unwrap_or(needed);
+    say(told(config.time, needed));
     config.accepted.clone_from(&args.accept);
     let asked = ended_by_signals()?;
     let measured = doctor::run(&config, &mut BenchBar::default());
@@ -78,7 +81,11 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
 fn limits(args: &DoctorArgs) -> Result<Outcome> {
     let scratch = Scratch::new(PURPOSE, &args.dir)?;
     let goal = args.p99.unwrap_or(GOAL);
-    let config = iocost::Config { directory: scratch.path().into(), time: time(args), goal };
+    let config = iocost::Config {
+        directory: scratch.path().into(),
+        time: time(args).unwrap_or(Duration::from_secs(SECONDS)),
+        goal,
+    };
     let asked = ended_by_signals()?;
     let measured = iocost::run(&config, &mut BenchBar::default());
     drop(scratch);
@@ -132,13 +139,23 @@ fn programs(args: &DoctorArgs) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-fn time(args: &DoctorArgs) -> Duration {
+/// The time that was asked for.
+fn time(args: &DoctorArgs) -> Option<Duration> {
     let seconds = match (args.quick, args.minutes, args.seconds) {
-        (true, _, _) => SECONDS_QUICK,
-        (_, Some(minutes), _) => minutes * 60,
-        (_, _, seconds) => seconds.unwrap_or(SECONDS),
+        (true, _, _) => Some(SECONDS_QUICK),
+        (_, Some(minutes), _) => Some(minutes * 60),
+        (_, _, seconds) => seconds,
     };
-    Duration::from_secs(seconds.into())
+    seconds.map(|seconds| Duration::from_secs(seconds.into()))
+}
+
+/// What is said before a run begins.
+fn told(time: Duration, needed: Duration) -> String {
+    let (seconds, needed_seconds) = (time.as_secs(), needed.as_secs());
+    if time < needed {
+        return format!("{seconds} s; it takes {needed_seconds} s until the verdicts can be sure");
+    }
+    format!("{seconds} s, after which the verdicts on a good disk are sure")
 }
 
 fn written(diagnosis: &Diagnosis, shown: &Path, form: Form) -> Result<String> {
@@ -170,4 +187,19 @@ fn compare(args: &CompareArgs) -> Result<Outcome> {
 fn saved(path: &Path) -> Result<String> {
     files::read_text(path, RESULT_BYTES_MAX)
         .with_context(|| format!("cannot read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_says_how_long_it_takes_and_what_that_is_worth() {
+        let seconds = Duration::from_secs;
+        assert!(told(seconds(60), seconds(60)).starts_with("60 s, after which"));
+        assert_eq!(
+            told(seconds(45), seconds(230)),
+            "45 s; it takes 230 s until the verdicts can be sure"
+        );
+    }
 }
