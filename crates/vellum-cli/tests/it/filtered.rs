@@ -12,8 +12,7 @@ use vellum_testing::scratch;
 use crate::support::vellum;
 
 /// As `SystemCallErrorNumber=` of systemd and the filters of containers have it, or as an old kernel.
-const REFUSALS: [Refusal; 3] =
-    [Refusal::Kill, failing(Errno::PERM), failing(Errno::NOSYS)];
+const REFUSALS: [Refusal; 3] = [Refusal::Kill, failing(Errno::PERM), failing(Errno::NOSYS)];
 
 const fn failing(errno: Errno) -> Refusal {
     Refusal::Fail(errno.raw_os_error())
