@@ -1,4 +1,4 @@
-//! The one error type: what failed, on which file, at which position, and what would be right.
+//! The one error type: the kind of failure, the file, the position, and the remedy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::sys::dir::{NOT_REGULAR, NOT_SHARED, TOO_LONG};
 use crate::sys::file::size_limit;
 use crate::sys::memory::lock_limit;
 
-/// What helps where files cannot be mapped, or not synced.
+/// The remedy where files cannot be mapped, or not synced.
 const USE_THE_PAGE_CACHE: &str = "mount it with a page cache (mergerfs: `cache.files=auto-full`, \
                                   rclone: `--vfs-cache-mode writes`), or use another one";
 
@@ -23,7 +23,7 @@ const MARK: char = '\0';
 /// A specialised `Result` for this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What sort of thing went wrong; match on this, never on the text.
+/// The kind of a failure; match on this, never on the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u32)]
@@ -111,9 +111,9 @@ impl ErrorKind {
 /// An error of a log operation.
 ///
 /// Its text is one complete sentence that names the operation, the file, the value and, where the
-/// caller can do something about it, what would be right. [`Error::kind`] is what programs match.
-/// The [source](std::error::Error::source) is the [`io::Error`] of a system call that failed, where
-/// one did; the text has its words too.
+/// caller can do something about it, the remedy. [`Error::kind`] is what programs match. The
+/// [source](std::error::Error::source) is the [`io::Error`] of a system call that failed, where one
+/// did; the text has its words too.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Detail>);
 
@@ -216,7 +216,7 @@ impl Error {
         self
     }
 
-    /// What sort of thing went wrong.
+    /// The kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -43,7 +43,7 @@ impl Write for Escaping<'_, '_> {
     }
 }
 
-/// Controls, and what Unicode has for directions and lines.
+/// Controls, and the characters of Unicode that set directions and end lines.
 fn is_obeyed(c: char) -> bool {
     let is_of_layout =
         matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

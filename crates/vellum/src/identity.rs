@@ -145,7 +145,7 @@ fn number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// What opening a log came to when the shared words could not be believed: after a power cut,
+/// The result of opening a log when the shared words could not be believed: after a power cut,
 /// without its control file, or in a copy.
 ///
 /// [`Log::recovery`](crate::Log::recovery) has it in the process that recovered the log,

@@ -6,19 +6,19 @@
 //!
 //! - [`Options`] opens or creates a log: a [write-ahead log](Options::wal),
 //!   [events](Options::events) at the speed of memory, or [text](Options::text). [`Tuning`] has
-//!   what few programs need.
+//!   options that few programs need.
 //! - [`Log::append`], [`Log::reserve`] and [`Log::batch`] write records.
 //! - [`Log::commit`] makes them survive a power cut, with one write of the device for all waiters.
 //!   [`Committer`] does it for tasks, which await it.
 //! - [`Reader`] reads them, from any position, and [follows](Reader::follow) the log without
-//!   polling; a [durable](Reader::durable) one returns what was committed, and a
+//!   polling; a [durable](Reader::durable) one returns committed records, and a
 //!   [pollable](Reader::pollable) one has a descriptor for event loops. [`Log::read_at`] reads one
 //!   record, [`Log::backwards`] the newest first.
 //! - [`Position`] is a position to be stored outside of the log: the same record, or an error.
 //!   [`Cursor`] is one that is stored with the log under a name.
 //! - [`Checkpoint`] is where a program recovers from, and [`CheckpointEvent`] says when the next
 //!   one is due.
-//! - [`Error`] has a [kind](ErrorKind), the file and the position that it is about, and what helps.
+//! - [`Error`] has a [kind](ErrorKind), the file and the position that it is about, and the remedy.
 //! - [`Log::stat`], [`Log::verify`], [`Log::trim`], [`Log::truncate`] and [`repair`] look after a
 //!   log. What they report is in [`stat`]; programs that ship a log find theirs in [`ship`].
 //! - [`Tuning::advice_from`] follows a measurement of `vellum advise` when a log is created: the
@@ -92,7 +92,7 @@ pub mod ship {
 
 pub(crate) use vellum_sys as sys;
 
-/// What other crates of this repository share with this one, beside the hidden functions of
+/// Items that other crates of this repository share with this one, beside the hidden functions of
 /// [`Error`]. It is no part of the interface: any release may change it.
 #[doc(hidden)]
 pub mod internal {

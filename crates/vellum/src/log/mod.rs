@@ -94,10 +94,10 @@ impl Log {
     /// the same layout, way to fill and policy. To continue after
     /// [`Removed`](crate::ErrorKind::Removed).
     ///
-    /// All processes that do so are in the same new log. This one stays as it is, for what still
-    /// reads or commits, until it is dropped. The path is meant from where it was opened, whatever
-    /// the working directory is now. Where the directory is still there without its file `lock`, as
-    /// in the middle of `rm -rf`, it is renamed to `NAME.removed-TIME-PID` first.
+    /// All processes that do so are in the same new log. This one stays as it is, for its readers
+    /// and commits, until it is dropped. The path is meant from where it was opened, whatever the
+    /// working directory is now. Where the directory is still there without its file `lock`, as in
+    /// the middle of `rm -rf`, it is renamed to `NAME.removed-TIME-PID` first.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Log {
         Ok(Log { core: Arc::new(reopen::reopen(&self.core)?) })
     }
 
-    /// Leaves the log as dropping it does, and tells what went wrong.
+    /// Leaves the log as dropping it does, and returns errors.
     ///
     /// The last process to leave cuts a text log to its text and commits what a
     /// [staged](crate::Fill::Staged) log has. The others leave no more than their place.
@@ -145,7 +145,7 @@ impl Log {
         state::place::require(&self.core).is_ok()
     }
 
-    /// What opening the log had to recover, if it was this process that had to.
+    /// The recovery on opening the log, if it was this process that recovered it.
     /// [`Stat::last_recovery`] has the newest one of any process.
     pub fn recovery(&self) -> Option<Recovery> {
         self.core.opened.recovery

@@ -21,9 +21,10 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preallocate {
-    /// What suits the filesystem and the way to fill: [`Preallocate::Fallocate`] where it is
-    /// supported, [`Preallocate::Off`] elsewhere and on btrfs. In a staged log, written zeros that
-    /// are synced ahead of need, and trimmed segments used again; on btrfs without copy-on-write.
+    /// The method that suits the filesystem and the way to fill: [`Preallocate::Fallocate`] where
+    /// it is supported, [`Preallocate::Off`] elsewhere and on btrfs. In a staged log, written zeros
+    /// that are synced ahead of need, and trimmed segments used again; on btrfs without
+    /// copy-on-write.
     #[default]
     Auto,
     /// Nothing ahead but the prefault window: the file grows with the log.
@@ -77,7 +78,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Whether this build of the library can compress so, and read what is compressed so.
+    /// Whether this build of the library can compress and read this format.
     pub(crate) fn is_built(self) -> bool {
         match self {
             Compression::None => true,
@@ -107,7 +108,7 @@ pub enum Create {
     Never,
 }
 
-/// What an append does when the stage holds as much as it may:
+/// The behaviour of an append when the stage is full:
 /// [`Tuning::on_stage_full`](crate::Tuning::on_stage_full).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -11,7 +11,7 @@ const BLOCKS_BYTES: [u64; 4] = [512, 1024, 2048, 4096];
 /// Commit groups that can be in flight, at most.
 const LANES_MAX: u32 = 4;
 
-/// What makes a direct write survive a power cut.
+/// The step that makes a direct write survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeviceWrite {
@@ -40,7 +40,7 @@ named!(DeviceWrite, "write to the device", Dsync = "dsync", Fdatasync = "fdatasy
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommitPath {
-    /// What makes the write durable.
+    /// The step that makes the write durable.
     pub write: DeviceWrite,
     /// Bytes of the blocks that commit groups are written in: 512, 1024, 2048 or 4096.
     pub block_bytes: u64,

@@ -11,8 +11,8 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
-    /// What suits the filesystem and whether the file is synced: see the table in the documentation
-    /// of `vellum-parallel`.
+    /// The method that suits the filesystem and whether the file is synced: see the table in the
+    /// documentation of `vellum-parallel`.
     #[default]
     Auto,
     /// `pwrite` into the page cache: works everywhere, one thread at a time. On ext4 into allocated

@@ -174,7 +174,7 @@ impl Options {
     /// Whether this is the only handle that has the log open for writing. Default: yes for
     /// [`wal`](Options::wal), no for others.
     ///
-    /// A database keeps what is in its log in the memory of one process. A second process that
+    /// A database keeps the contents of its log in the memory of one process. A second process that
     /// appended to the log would mix its records with the first one's, and neither would notice.
     /// With `exclusive` the second opener gets [`InUse`](crate::ErrorKind::InUse), which names the
     /// process of the first. So does an exclusive opener of a log that others have open for
@@ -195,7 +195,7 @@ impl Options {
     /// A new log at `app.log` is then in the directory `app.log.d`, and `app.log` is a link to its
     /// newest file, through `current`; so `grep`, `less` and `tail -F` take `app.log`. A log that
     /// is there as a directory stays one, and a path that ends with `/` is that of a directory.
-    /// Where the link was removed it is made again, within a second of appending; what else is in
+    /// Where the link was removed it is made again, within a second of appending; any other file in
     /// its place is refused, or stays. For text logs.
     ///
     /// Every opener takes the link for the name of the log, and the name of the link where it is
@@ -216,7 +216,7 @@ impl Options {
     }
 
     /// How long this process's appends, commits and other calls on the open log wait for another
-    /// process that holds what they need. Default: for as long as that process lives.
+    /// process that holds a lock they need. Default: for as long as that process lives.
     ///
     /// The dead are not waited for, so only a process that is stopped, or does not get on,
     /// makes a call give up, with [`TimedOut`](crate::ErrorKind::TimedOut) and a text that names

@@ -7,7 +7,7 @@ use crate::options::choice::{Compression, named};
 use crate::options::limits::invalid;
 use crate::{Error, ErrorKind, Result};
 
-/// What an append does when there is no space for its record:
+/// The behaviour of an append when there is no space for its record:
 /// [`Tuning::on_full`](crate::Tuning::on_full).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

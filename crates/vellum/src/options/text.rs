@@ -9,9 +9,8 @@ use crate::options::choice::{Compression, Layout};
 use crate::options::limits::{CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, invalid};
 use crate::options::policy::OnFull;
 
-/// What shapes the files of a text log over time.
-/// How much longer than a file by its policy a segment of a new log is, so that the policy can be
-/// changed.
+/// A segment of a new log is so many times as long as a file by its policy, so that the policy can
+/// be changed.
 const ROTATIONS_PER_SEGMENT: u64 = 16;
 /// But at least this long, so that a long line among short files is not cut.
 const ROTATING_CAPACITY_BYTES_MIN: u64 = 16 << 20;
@@ -99,7 +98,7 @@ impl Options {
         self
     }
 
-    /// Refuses what only text logs can do for a log of another layout; `instead` is what helps.
+    /// Refuses options of text logs for a log of another layout; `instead` is the remedy.
     pub(crate) fn check_layout(&self, layout: Layout, dir: &Path, instead: &str) -> Result<()> {
         let message = if layout == Layout::Text {
             return Ok(());

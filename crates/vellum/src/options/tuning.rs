@@ -71,8 +71,8 @@ impl Tuning {
     /// ready as the log takes in a millisecond, 16 KiB at least. In a framed log, space further
     /// ahead is made ready for long records: 256 of them, up to 16 MiB.
     ///
-    /// Other tools see what is ready in a mapped text log as NULs behind the text, and none once it
-    /// is closed. A log that is filled by [`Fill::Pwrite`] has none.
+    /// Other tools see the ready bytes of a mapped text log as NULs behind the text, and none once
+    /// it is closed. A log that is filled by [`Fill::Pwrite`] has none.
     pub fn prefault_bytes(mut self, bytes: u64) -> Tuning {
         self.prefault_bytes = Some(bytes);
         self
@@ -111,8 +111,8 @@ impl Tuning {
         self
     }
 
-    /// What an append does when [`staged_segments_max`](Tuning::staged_segments_max) segments hold
-    /// records that are not durable. Default: [`OnStageFull::Commit`].
+    /// The behaviour of an append when [`staged_segments_max`](Tuning::staged_segments_max) segments
+    /// hold records that are not durable. Default: [`OnStageFull::Commit`].
     pub fn on_stage_full(mut self, answer: OnStageFull) -> Tuning {
         self.on_stage_full = Some(answer);
         self

@@ -333,7 +333,7 @@ pub(crate) struct ReadSegment {
     /// Whether this is the stage of the segment.
     pub(crate) is_staged: bool,
     end: MappedEnd,
-    /// What of it was not cached, for a reader that leaves no trace in the page cache.
+    /// The pages of it that were not cached, for a reader that leaves no trace in the page cache.
     uncached: Uncached,
 }
 

@@ -19,7 +19,7 @@ use crate::{Compression, Error, ErrorKind, Result};
 /// The default of zstd itself.
 #[cfg(feature = "zstd")]
 const ZSTD_LEVEL: i32 = 3;
-/// What zstd returns where it found no memory: `ZSTD_error_memory_allocation` in `zstd_errors.h`.
+/// The result of zstd where it found no memory: `ZSTD_error_memory_allocation` in `zstd_errors.h`.
 #[cfg(feature = "zstd")]
 const OUT_OF_MEMORY: usize = 64_usize.wrapping_neg();
 
@@ -45,7 +45,7 @@ fn pack_zstd(mut source: File, target: &OwnedFd) -> io::Result<()> {
     use zstd::stream::write::Encoder;
     use zstd::zstd_safe::{CCtx, CParameter};
 
-    // What creates a context by itself panics where there is no memory for one.
+    // A function that creates a context by itself panics where there is no memory for one.
     let mut context = CCtx::try_create().ok_or(Errno::NOMEM)?;
     let mut encoder = Encoder::with_context(Stream::new(target), &mut context);
     encoder.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL))?;
@@ -99,7 +99,7 @@ fn unpack_into(
     match compression {
         #[cfg(feature = "zstd")]
         Compression::Zstd => {
-            // What creates a context by itself panics where there is no memory for one.
+            // A function that creates a context by itself panics where there is no memory for one.
             let mut context = zstd::zstd_safe::DCtx::try_create().ok_or(Errno::NOMEM)?;
             copy(&mut zstd::stream::read::Decoder::with_context(file, &mut context))
         }

@@ -182,7 +182,7 @@ impl Preparer<'_> {
     fn fill_in(&self, fd: &OwnedFd, first: Lsn, file_len: u64) -> io::Result<()> {
         let geometry = self.geometry;
         self.give_blocks(fd, file_len)?;
-        // A text file is as long as its text: `grep` and `tail` must not see what is prepared.
+        // A text file is as long as its text: `grep` and `tail` must not see the prepared part.
         if !geometry.layout.ends_with_records() {
             let Geometry { layout, preallocate, fill, .. } = *geometry;
             let grows = knowledge::grows_when_ready(layout, preallocate, fill);

@@ -27,8 +27,8 @@ pub(crate) struct Rights {
     gid: u32,
     /// Permission bits.
     pub(crate) mode: u32,
-    /// Whether there is no log yet: then the umask counts, and what cannot be given away is its
-    /// maker's, whose log it becomes.
+    /// Whether there is no log yet: then the umask counts, and the owner of a file that cannot be
+    /// given away is its maker, whose log it becomes.
     is_new: bool,
 }
 

@@ -4,8 +4,8 @@
 //! there, and written from there to the segment when they are committed. The twin is sparse; it has
 //! pages up to a window ahead of the tail. When all of a segment is durable, its twin is cut to
 //! nothing and removed: its pages are dropped, and the kernel never writes them to the device. It
-//! does write what waits longer than it lets dirty pages wait (half a minute), which costs a write
-//! and changes nothing.
+//! does write pages that wait longer than it lets dirty pages wait (half a minute), which costs a
+//! write and changes nothing.
 //!
 //! One that is over is kept as a spare, unless another is or it is nearly as old as that: it
 //! becomes the next twin, with pages that are there already, and a process that had it mapped uses

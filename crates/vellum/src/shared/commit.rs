@@ -74,7 +74,7 @@ pub(crate) struct Failure {
     pub(crate) operation: Operation,
 }
 
-/// What failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Write,
@@ -90,7 +90,7 @@ pub(crate) enum Operation {
     Control,
 }
 
-/// End of what survives a power cut.
+/// End of the records that survive a power cut.
 #[inline]
 pub(crate) fn durable(words: &CommitWords) -> Lsn {
     Lsn::new(words.ends.durable.load(Ordering::Acquire))
@@ -123,8 +123,8 @@ pub(crate) fn failure(words: &CommitWords) -> Option<Failure> {
     (errno != 0).then_some(Failure { errno, segment, operation })
 }
 
-/// What to do so that everything before `end` becomes durable. Batches are written in blocks of
-/// `block` bytes, up to `lanes` at a time.
+/// The next step to make everything before `end` durable. Batches are written in blocks of `block`
+/// bytes, up to `lanes` at a time.
 pub(crate) fn next_step(words: &CommitWords, end: Lsn, block: u64, lanes: usize) -> Step<'_> {
     let mut word = word(words, words.ends.next_group.load(Ordering::Acquire));
     loop {

@@ -1,5 +1,5 @@
-//! What commits have reached beside the groups (`commit`): names, the user's mark, the stage, and
-//! counts.
+//! State that commits have reached beside the groups (`commit`): names, the user's mark, the stage,
+//! and counts.
 //!
 //! **If the process dies here**: `named_end` is raised after names were synced, and lowered before
 //! their files go. Without its identity no stage is believed.
@@ -49,7 +49,7 @@ impl CommitWords {
         let _ = mark.compare_exchange(new, old, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// End of what commit groups have taken.
+    /// End of the records that commit groups have taken.
     pub(crate) fn grouped(&self) -> Lsn {
         Lsn::new(self.ends.grouped.load(Ordering::Acquire))
     }
@@ -101,7 +101,7 @@ impl StageWords {
     }
 }
 
-/// What commits did.
+/// Counts of commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommitStat {

@@ -25,8 +25,8 @@ pub(crate) const SLEEPER: u32 = 1;
 /// A bit of `armed`: a waiter polls a descriptor.
 pub(crate) const POLLER: u32 = 2;
 
-/// Announces a reader that is about to sleep; returns what to pass to [`wait`], and whether the
-/// event count will ring for everything that is not published yet.
+/// Announces a reader that is about to sleep; returns the value to pass to [`wait`], and whether
+/// the event count will ring for everything that is not published yet.
 ///
 /// The caller looks for news after this and before it waits.
 pub(crate) fn prepare_wait(event_count: &EventCountWords) -> (u32, bool) {
@@ -44,12 +44,12 @@ pub(crate) fn arm(event_count: &EventCountWords, who: u32) -> u32 {
     let rings = event_count.rings.load(Ordering::Acquire);
     event_count.armed.fetch_or(who, Ordering::SeqCst);
     // Pairs with the fence in `notify`: either the writer sees the event count armed, or this
-    // reader's next look sees what the writer published.
+    // reader's next look sees the published end of the writer.
     fence(Ordering::SeqCst);
     rings
 }
 
-/// What to pass to [`wait`] where the event count cannot be armed.
+/// The value to pass to [`wait`] where the event count cannot be armed.
 pub(crate) fn listen(event_count: &EventCountWords) -> u32 {
     event_count.rings.load(Ordering::Acquire)
 }

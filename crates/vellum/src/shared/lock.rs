@@ -99,7 +99,7 @@ pub(crate) fn acquire_within<'a>(
     }
 }
 
-/// What waiting for a lock came to.
+/// The result of waiting for a lock.
 pub(crate) enum Outcome<'a> {
     Held(Held<'a>),
     /// The holder has done meanwhile what the lock was wanted for.

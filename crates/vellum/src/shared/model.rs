@@ -46,7 +46,7 @@ const BEGIN: u64 = 8;
 /// The byte that a repairer writes.
 const PAD: u64 = 1 << 32;
 
-/// The shared memory, the file, and what only the model knows.
+/// The shared memory, the file, and facts that only the model knows.
 #[derive(Default)]
 struct World {
     words: Words,
@@ -71,7 +71,7 @@ impl Liveness for Kernel {
     }
 }
 
-/// The same, asked while waiting for a lock: of what happened since, only the holder matters.
+/// The same, asked while waiting for a lock: of the changes since, only the holder matters.
 struct KernelAtLock {
     before: u64,
 }
@@ -87,7 +87,7 @@ impl Liveness for KernelAtLock {
     }
 }
 
-/// What an append writes: whose it is, and which of them.
+/// The bytes that an append writes: its process, and its number there.
 fn tag(process: usize, append: u64) -> u64 {
     (process as u64) << 8 | (append + 1)
 }

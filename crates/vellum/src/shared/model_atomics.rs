@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Processes that a model can have; the first starts the others and outlives them.
 pub(crate) const TASK_COUNT: usize = 8;
 
-/// What happens in the current execution; all its processes run on one thread of the machine.
+/// The state of the current execution; all its processes run on one thread of the machine.
 #[derive(Default)]
 struct Stage {
     /// Address of the memory that is shared, which differs from one execution to the next.
@@ -66,7 +66,7 @@ pub(crate) enum Fate {
     Died,
 }
 
-/// What unwinds a killed process.
+/// The panic that unwinds a killed process.
 struct Death;
 
 /// Begins an execution over shared memory at `base`.
@@ -342,7 +342,7 @@ mortal_atomic!(AtomicU32, u32);
 mortal_atomic!(AtomicU64, u64);
 
 /// A pause in a loop that looks at a word again and again. The loop is over at once: until the
-/// process does something else, it sees what it has just seen. What else could have happened, had
+/// process does something else, it sees the same values again. What else could have happened, had
 /// it looked for longer, happens where its look comes later.
 pub(crate) fn spin_loop() {
     with_task(me(), |task| task.is_spinning.set(true));

@@ -23,8 +23,8 @@ use crate::sys::{Map, guard};
 /// Length of a control file.
 pub(crate) const CONTROL_LEN: usize = HEADER_LEN + size_of::<Words>().next_multiple_of(4096);
 
-/// What proves that the words are those of this file and these segments (`log::open::words_check`).
-/// In the header's page, because it is no participant's.
+/// Proof that the words are those of this file and these segments (`log::open::words_check`). In
+/// the header's page, because it is no participant's.
 #[repr(C)]
 pub(crate) struct Origin {
     /// The file that the words were stored in, as `stat(2)` tells.
@@ -32,7 +32,7 @@ pub(crate) struct Origin {
     pub(crate) inode: AtomicU64,
     /// The tail when the last participant had left, or 0 while there are any. Stored last.
     pub(crate) closed_at: AtomicU64,
-    /// CRC32C of what stood before it.
+    /// CRC32C of the words before it.
     pub(crate) closed_check: AtomicU64,
 }
 

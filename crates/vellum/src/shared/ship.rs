@@ -60,7 +60,7 @@ impl ShipWords {
     }
 }
 
-/// What shipping has done: requests that made something, all others, bytes of log, bytes that were
+/// Counts of shipping: requests that made something, all others, bytes of log, bytes that were
 /// sent, and requests that were made once more.
 pub(crate) type Counters = [u64; 5];
 

@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use loom::sync::atomic;
 use loom::thread::Thread;
 
-/// What one process of the model has.
+/// State of one process of the model.
 #[derive(Default)]
 struct Process {
     /// Steps that it still takes, if it is to die.
@@ -57,7 +57,7 @@ pub(crate) enum Fate {
     Died,
 }
 
-/// What unwinds a process that dies.
+/// The panic that unwinds a process that dies.
 struct Death;
 
 /// Begins an execution. Where a process can die, every sleep ends at once, as if its time was over.

@@ -99,7 +99,7 @@ pub(crate) struct FileWords {
     pub(crate) names: Alone<NameWords>,
 }
 
-/// What every append to a text log looks at; rarely written.
+/// Words that every append to a text log looks at; rarely written.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct RuleWords {
@@ -121,8 +121,8 @@ pub(crate) struct RuleWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct PolicyWords {
-    /// Odd while the others hold what the geometry file says. Grows with each change: to the next
-    /// even number before it, to the next odd one after it.
+    /// Odd while the others hold the values of the geometry file. Grows with each change: to the
+    /// next even number before it, to the next odd one after it.
     pub(super) version: AtomicU64,
     /// As `Policy::to_numbers` has them.
     pub(super) numbers: [AtomicU64; NUMBER_COUNT],
@@ -178,9 +178,9 @@ pub(crate) struct PoisonWords {
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct CommitEndWords {
-    /// End of what survives a power cut.
+    /// End of the records that survive a power cut.
     pub(super) durable: AtomicU64,
-    /// End of what groups have taken.
+    /// End of the records that groups have taken.
     pub(super) grouped: AtomicU64,
     /// Number of the group that will begin next.
     pub(super) next_group: AtomicU64,
@@ -223,7 +223,7 @@ pub(crate) struct StageWords {
     pub(super) id: AtomicU64,
 }
 
-/// What commits did.
+/// Counts of commits.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub(crate) struct CommitCountWords {
@@ -272,8 +272,8 @@ pub(crate) struct RemovedWords {
     pub(super) bytes: [AtomicU64; 3],
 }
 
-/// What of the log is beyond this machine (`ship`). Written by the shipper, but for `wanted` and
-/// the two event counts; all of it means nothing after a reboot or in a copy.
+/// The part of the log that is beyond this machine (`ship`). Written by the shipper, but for
+/// `wanted` and the two event counts; all of it means nothing after a reboot or in a copy.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct ShipWords {

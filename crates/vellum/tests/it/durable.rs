@@ -1,6 +1,6 @@
-//! What survives a power cut, as far as it can be seen without one: the files of a log are copied
-//! while it is open, and opened as if in another boot. Real power cuts at any point of the stream
-//! of writes are for `vellum-powercut`.
+//! Records that survive a power cut, as far as it can be seen without one: the files of a log are
+//! copied while it is open, and opened as if in another boot. Real power cuts at any point of the
+//! stream of writes are for `vellum-powercut`.
 
 mod awaiting;
 mod begun;

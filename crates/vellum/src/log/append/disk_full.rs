@@ -1,4 +1,5 @@
-//! What an append does on a full disk: return the error, wait, or drop the record and say so later.
+//! Appends on a full disk: an append returns the error, waits, or drops the record and reports that
+//! later.
 //!
 //! **Waiting** holds nothing that others need. A process that removes files wakes those that wait;
 //! space that comes from elsewhere is noticed by looking again.
@@ -94,7 +95,7 @@ impl Append<'_> {
         self.append_bytes(text)
     }
 
-    /// What becomes of a record that was refused with `error`.
+    /// The result of an append whose record was refused with `error`.
     #[cold]
     pub(crate) fn append_refused(self, parts: &[&[u8]], error: Error) -> Result<Lsn> {
         if self.may_commit_first(&error) {

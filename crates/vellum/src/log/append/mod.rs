@@ -1,4 +1,4 @@
-//! An append: a slot, a reservation, its bytes, and what happens on a full disk.
+//! An append: a slot, a reservation, its bytes, and its behaviour on a full disk.
 
 pub(crate) mod batch;
 pub(crate) mod disk_full;

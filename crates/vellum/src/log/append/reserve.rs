@@ -239,7 +239,7 @@ impl Appender<'_> {
         loop {
             let Some(prepare) = self.writer.lock_prepare_unless(is_done)? else { return Ok(None) };
             core.check_words()?;
-            // What decides where a record goes does not change under the lock.
+            // The words that decide where a record goes do not change under the lock.
             let tail = tail_word::tail(words);
             let range = Range { start: tail, len: len_at(tail) };
             let end = range.end();

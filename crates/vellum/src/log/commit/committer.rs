@@ -260,7 +260,7 @@ impl Queue {
     fn next(&self) -> Option<Vec<Arc<Request>>> {
         loop {
             self.help();
-            // Behind that: what wakes this thread from now on lets it not sleep.
+            // Behind that: a wakeup from now on keeps this thread from sleeping.
             let mut waiting = self.lock();
             if !waiting.requests.is_empty() {
                 return Some(std::mem::take(&mut waiting.requests));
@@ -291,7 +291,7 @@ impl Request {
 }
 
 impl Completion {
-    /// What came of it; `None` as long as it is on its way.
+    /// Its result; `None` as long as it is on its way.
     ///
     /// # Errors
     ///

@@ -57,7 +57,7 @@ impl<'a> GroupFiles<'a> {
     }
 }
 
-/// What writing a group takes.
+/// The means to write a group.
 pub(crate) struct Means {
     /// The segments of the group from its first on, but for those that were trimmed.
     segments: Vec<Arc<Segment>>,
@@ -67,7 +67,7 @@ pub(crate) struct Means {
     pub(crate) commits: u64,
 }
 
-/// What making the names of segments durable takes.
+/// The means to make the names of segments durable.
 struct Names {
     /// Segments before this have their names then.
     end: u64,
@@ -283,8 +283,8 @@ impl Leader<'_> {
         }
     }
 
-    /// What of the commit lock is kept while a group up to `end` is written: all of it where the
-    /// rest of its last physical sector could be written at the same time.
+    /// The part of the commit lock that is kept while a group up to `end` is written: all of it
+    /// where the rest of its last physical sector could be written at the same time.
     pub(crate) fn kept_lock<'a>(self, lock: CommitLock<'a>, end: Lsn) -> Option<CommitLock<'a>> {
         shares_sector(end.get(), self.writer.core.commits.block).then_some(lock)
     }

@@ -12,7 +12,8 @@ use crate::shared::{commit, tail_word};
 use crate::{Lsn, Result};
 
 impl Commit<'_> {
-    /// Does what appends have asked for; returns what became durable, if that was asked for.
+    /// Does the work that appends have asked for; returns the new durable end, if they asked for
+    /// that.
     pub(crate) fn help(self) -> Result<Option<Lsn>> {
         let (writer, words) = (self.core.writer()?, self.core.words());
         if !writer.attachment.helpers.is_asked() {

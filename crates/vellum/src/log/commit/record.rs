@@ -26,7 +26,7 @@ use crate::shared::commit::{self, CommitLock};
 use crate::shared::lock::Until;
 use crate::{Lsn, Result};
 
-/// What came of putting a commit record at the tail.
+/// The result of putting a commit record at the tail.
 pub(crate) enum Placed {
     /// It ends here.
     To(Lsn),

@@ -1,4 +1,4 @@
-//! `Log`: what appends.
+//! `Log`: functions that append.
 
 use std::io::IoSlice;
 

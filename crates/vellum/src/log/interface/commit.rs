@@ -1,4 +1,4 @@
-//! `Log`: what makes records durable, and checkpoints.
+//! `Log`: functions that make records durable, and checkpoints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Log {
         Commit::of(&self.core).commit_all()
     }
 
-    /// End of what survives a power cut.
+    /// End of the records that survive a power cut.
     pub fn durable(&self) -> Lsn {
         crate::shared::commit::durable(&self.core.words().commits)
     }

@@ -1,4 +1,4 @@
-//! `Log`: what reads, and between which positions.
+//! `Log`: functions that read, and the positions to read between.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,8 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) where the words of the control file make no sense.
-    /// What reading comes to is an item of the iterator.
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) where the words of the control file make no sense. A
+    /// failure to read is an item of the iterator.
     ///
     /// # Cost
     ///
@@ -77,8 +77,9 @@ impl Log {
         self.core.begin()
     }
 
-    /// End of what readers can see: everything before it is filled. Where the log was opened for
-    /// reading only, unfilled ranges of the dead hold it back no more, because readers skip them.
+    /// End of the records that readers can see: everything before it is filled. Where the log was
+    /// opened for reading only, unfilled ranges of the dead hold it back no more, because readers
+    /// skip them.
     pub fn published(&self) -> Lsn {
         read_limit::ReadLimit::of(&self.core).end
     }

@@ -16,7 +16,7 @@ impl Policy {
     }
 }
 
-/// Removes and compresses closed files as the policy says. What fails is tried again by the next.
+/// Removes and compresses closed files as the policy says. The next call tries failed steps again.
 #[cold]
 pub(crate) fn tidy(writer: Writer<'_>) {
     apply(writer);
@@ -26,7 +26,7 @@ pub(crate) fn tidy(writer: Writer<'_>) {
     }
 }
 
-/// Removes the files that the policy does not keep. What fails is tried again by the next.
+/// Removes the files that the policy does not keep. The next call tries failed steps again.
 #[cold]
 pub(crate) fn apply(writer: Writer<'_>) {
     let words = writer.core.words();

@@ -29,7 +29,7 @@ use crate::shared::tail_word;
 use crate::shared::words::Words;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
-/// What reaches the device at once, if anything does.
+/// The unit that reaches the device at once, if any does.
 const SECTOR_LEN: u64 = 512;
 /// Bytes of text looked at at a time.
 const STEP: usize = 256 << 10;
@@ -63,8 +63,8 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Res
     Ok(false)
 }
 
-/// Whether a whole frame starts at `lsn`. What cannot be read is an error, for the words may be
-/// right.
+/// Whether a whole frame starts at `lsn`. A range that cannot be read is an error, for the words
+/// may be right.
 fn is_frame(view: &Arc<impl View>, lsn: Lsn, limit: Lsn) -> Result<bool> {
     let mut window = Window::new(Arc::clone(view));
     match frames::look_whole(view.files(), &mut window, lsn, limit) {
@@ -162,7 +162,7 @@ fn is_row_of_frames(core: &Arc<Core>, base: Lsn, tail: Lsn, reserved: &[Range]) 
     if !is_clear(core, tail, limit, reserved)? {
         return Ok(false);
     }
-    // What should be in the stage may be in the segment already: then it counts.
+    // The bytes that should be in the stage may be in the segment already: then they count.
     if core.commits.stage.is_some() && !is_clear(&Still::of(&core.files), tail, limit, reserved)? {
         return Ok(false);
     }

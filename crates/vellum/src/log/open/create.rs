@@ -117,8 +117,8 @@ pub(crate) fn check_not_restoring(dir: &Dir) -> Result<()> {
     Err(Error::new(ErrorKind::Busy, BROKEN_OFF).at_path(dir))
 }
 
-/// Whether anything of a log is there that its creator does not make anew; what cannot be seen may
-/// be there.
+/// Whether anything of a log is there that its creator does not make anew; a part that cannot be
+/// seen may be there.
 pub(crate) fn has_parts(dir: &Dir) -> bool {
     let files = [CONTROL_NAME, GEOMETRY_NAME, CURSORS_NAME];
     files.iter().any(|name| dir.holds(&dir.join(name)))

@@ -13,13 +13,13 @@ use crate::log::state::writer::Writer;
 use crate::shared::participants;
 use crate::{Error, Result};
 
-/// Gives everything back; the last to leave tidies the end of the log. What fails is told once all
+/// Gives everything back; the last to leave tidies the end of the log. It returns errors once all
 /// the rest is done.
 pub(crate) fn detach(core: &Core, attachment: &Attachment) -> Result<()> {
     let writer = Writer { core, attachment };
     let gate = Gate::enter(&core.files.dir);
     if participants::has_given_up_slots(core.words()) {
-        // What cannot be padded is left to a process that can.
+        // A range that this process cannot pad is left to a process that can.
         let _ = pad::repair(writer);
     }
     let tidied = gate.as_ref().map_err(Error::clone).and_then(|gate| tidy(writer, gate));

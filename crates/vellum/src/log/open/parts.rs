@@ -1,4 +1,4 @@
-//! What opening for writing and opening for reading have in common.
+//! The common parts of opening for writing and opening for reading.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

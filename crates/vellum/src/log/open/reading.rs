@@ -117,8 +117,8 @@ pub(crate) fn taken_up(core: &Core) -> Option<Arc<Core>> {
 }
 
 /// Whether the control file is not the one that is mapped, although it has the number of that. The
-/// first process that opens a file of an overlay for writing gets a copy, and others keep what they
-/// have mapped.
+/// first process that opens a file of an overlay for writing gets a copy, and others keep their
+/// mappings.
 fn has_another_file(core: &Core) -> bool {
     let control = core.files.dir.open_file(&core.files.dir.join(CONTROL_NAME), OFlags::RDONLY);
     let Ok(Ok(named)) = control.map(|control| tail_word_in(&core.files.dir, &control)) else {

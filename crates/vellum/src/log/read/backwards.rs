@@ -2,9 +2,9 @@
 //!
 //! Neither frames nor lines have pointers back. So this looks for a place where a record starts
 //! (`files::starts`; in a text log, behind a newline), walks forward from there, and hands out
-//! backwards what it passed. It remembers one position for each 64 KiB that it walked over, and
-//! those of the records in 64 KiB: so its memory is bounded, and it reads what it returns three
-//! times at most.
+//! backwards the records that it passed. It remembers one position for each 64 KiB that it walked
+//! over, and those of the records in 64 KiB: so its memory is bounded, and it reads each returned
+//! byte three times at most.
 
 use std::sync::Arc;
 

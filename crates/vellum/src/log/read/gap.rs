@@ -30,7 +30,7 @@ const LATE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
-    /// The file; of a text log's that is gone, what its name looked like.
+    /// The file; of a text log's that is gone, the pattern of its name.
     pub path: PathBuf,
     /// Its fault, and the remedy.
     pub reason: String,
@@ -112,7 +112,7 @@ fn behind_missing(listing: &Listing, first: Lsn, end: Lsn) -> Lsn {
     next.map_or(end, |next| next.min(end))
 }
 
-/// What cannot be read of a text log from `from` on, for `reason` if the file is there.
+/// The gap of a text log from `from` on, for `reason` if the file is there.
 pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
     let listing = Listing::read(&core.files.dir).unwrap_or_default();
     let first = core.files.segment_of(from);
@@ -123,8 +123,8 @@ pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
     gap(core, &listing, from, to, missing(core, first, to))
 }
 
-/// What cannot be read of a log from `from` to `to`, of a text log in one file, for `reason` if the
-/// file is there.
+/// The gap of a log from `from` to `to`, of a text log in one file, for `reason` if the file is
+/// there.
 pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Gap {
     let listing = Listing::read(&core.files.dir).unwrap_or_default();
     let first = core.files.segment_of(from);
@@ -230,7 +230,7 @@ fn last_byte(core: &Core, path: &Path) -> Option<u8> {
     (sys::file::read_up_to_at(&file, &mut byte, last).ok()? == 1).then_some(byte[0])
 }
 
-/// What to say of the files from `first` to `to`, which are not there.
+/// The reason of a gap for the files from `first` to `to`, which are not there.
 fn missing(core: &Core, first: Lsn, to: Lsn) -> String {
     let count = to.get().saturating_sub(first.get()).div_ceil(core.files.capacity());
     if count > 1 {

@@ -105,7 +105,7 @@ impl PollableReader {
         &self.reader
     }
 
-    /// The reader, for what else it can do: to [follow](Reader::follow) with a time limit, or to
+    /// The reader, for its other functions: to [follow](Reader::follow) with a time limit, or to
     /// [take gaps](Reader::take_gaps).
     pub fn reader_mut(&mut self) -> &mut Reader {
         &mut self.reader

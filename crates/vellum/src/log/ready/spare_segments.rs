@@ -22,7 +22,7 @@ pub(crate) fn prepare_all(core: &Core, segments: u64) -> Result<u64> {
     check_space(core, segments)?;
     let mut made = 0;
     Append::of(core).prepare(segments, &mut made).map(|()| made).inspect_err(|_| {
-        // What failed is told; that something is left is seen.
+        // The caller gets the first error. Segments that are left can be seen.
         let _ = release(core, made);
     })
 }

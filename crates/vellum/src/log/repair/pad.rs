@@ -30,7 +30,7 @@ pub(crate) fn write(core: &Core, range: Range, reason: Reason) -> Result<()> {
 /// Pads what dead participants left and living ones gave up, and gives the slots back. Returns how
 /// many reservations.
 ///
-/// What cannot be padded keeps nothing else from being padded; the first error is returned.
+/// A range that cannot be padded keeps no other one from being padded; the first error is returned.
 pub(crate) fn repair(writer: Writer<'_>) -> Result<u64> {
     let core = writer.core;
     repair_until(writer, wait::deadline(core))

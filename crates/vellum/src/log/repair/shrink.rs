@@ -17,7 +17,7 @@ use crate::shared::tail_word;
 use crate::{Lsn, Result, knowledge, sys};
 
 /// Cuts the active segment of a text log to its data and removes the prepared one; gives blocks of
-/// a framed one back that it got ahead, and removes what was begun of the next.
+/// a framed one back that it got ahead, and removes the next one if it was begun.
 ///
 /// The caller is the only participant, and holds the gate.
 pub(crate) fn to_data(writer: Writer<'_>) -> Result<()> {

@@ -53,7 +53,7 @@ pub(crate) fn save(source: Arc<Still>, mut firsts: Vec<Lsn>, to: &Path) -> Resul
     }
     saved.add_cursors()?;
     saved.new.finish()?;
-    // What cannot be opened was not saved.
+    // A log that cannot be opened was not saved.
     drop(Options::default().open(to)?);
     Ok(saved.report)
 }

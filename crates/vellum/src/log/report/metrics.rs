@@ -17,9 +17,9 @@ use crate::shared::{commit, participants, tail_word};
 pub struct Metrics {
     /// Oldest position still kept.
     pub begin: Lsn,
-    /// End of what survives a power cut.
+    /// End of the records that survive a power cut.
     pub durable: Lsn,
-    /// End of what readers can see.
+    /// End of the records that readers can see.
     pub published: Lsn,
     /// End of the reserved space.
     pub tail: Lsn,
@@ -44,7 +44,7 @@ pub struct Metrics {
     pub full_tries: u64,
     /// The files that the policy has removed.
     pub removed: RemovedStat,
-    /// What commits did.
+    /// Counts of commits.
     pub commits: CommitStat,
     /// Processes that have the log open for writing, or died while they had.
     pub participants: u64,

@@ -55,9 +55,9 @@ pub struct Stat {
     pub policy: Policy,
     /// Oldest position still kept.
     pub begin: Lsn,
-    /// End of what survives a power cut.
+    /// End of the records that survive a power cut.
     pub durable: Lsn,
-    /// End of what readers can see.
+    /// End of the records that readers can see.
     pub published: Lsn,
     /// End of the reserved space.
     pub tail: Lsn,
@@ -115,7 +115,7 @@ pub struct Stat {
     pub checkpoint: Lsn,
     /// How this process brings commit groups to the device, in a log that stages records.
     pub commit_path: Option<CommitPathStat>,
-    /// What commits did since the control file was made.
+    /// Counts of commits since the control file was made.
     pub commits: CommitStat,
     /// Why nothing more can be made durable until the log is opened anew.
     pub poison: Option<String>,

@@ -1,4 +1,4 @@
-//! How a log is restored, and what its files are called.
+//! The restore of a log, and the names of its files.
 
 use crate::Lsn;
 

@@ -69,7 +69,7 @@ pub(crate) fn check(dir: &Path, shape: &LogShape, need: &Need) -> Result<()> {
     Err(Error::new(ErrorKind::NoSpace, message).at_path(dir))
 }
 
-/// A file of a gap has its header, and what says that nothing follows.
+/// A file of a gap has its header, and the mark that nothing follows.
 fn gap_file_bytes(filesystem: Filesystem, shape: &LogShape, room: &StatVfs) -> u64 {
     match filesystem.has_holes() {
         true => 2 * room.f_frsize.max(HEADER_LEN),

@@ -136,7 +136,7 @@ impl Shipper {
         let commits = &self.core.words().commits;
         let is_behind = || commit::durable(commits) > from;
         let commits_itself = self.core.commits.stage.is_none();
-        // What cannot be shipped yet is waited for as if it was not wanted.
+        // Records that cannot be shipped yet are waited for as if they were not wanted.
         let is_wanted = || self.wanted() > from && (commits_itself || is_behind());
         let was_behind = is_behind();
         let event_count = match was_behind || commits_itself {
@@ -353,7 +353,7 @@ impl Drop for Shipper {
         words.set_holder(None);
         let (status, fault) = state::status(words);
         if !matches!(status, ShipStatus::Fenced | ShipStatus::Diverged) {
-            // What failed last may be why it ends.
+            // The last fault may be the reason for the end.
             state::set_status(words, ShipStatus::None, fault);
         }
         // They look at the lock, which is free a moment later, once more after a nap.

@@ -70,7 +70,7 @@ pub struct ShipCounters {
 pub struct ShipState {
     /// The state of the shipper, or its last error.
     pub status: ShipStatus,
-    /// What failed last, and a number of the store's, such as an HTTP status, or 0.
+    /// The last fault, and a number of the store's, such as an HTTP status, or 0.
     pub fault: Option<(ShipFault, u16)>,
     /// The process that ships, where it can be seen.
     pub pid: Option<u32>,

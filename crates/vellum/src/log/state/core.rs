@@ -1,4 +1,4 @@
-//! What every handle of one log in one process shares.
+//! The part of a log that all its handles in one process share.
 
 use std::fmt;
 
@@ -187,8 +187,7 @@ impl Drop for Core {
     }
 }
 
-/// Leaves the log, the first time that it is called; what could not be tidied is tidied by the next
-/// opener.
+/// Leaves the log, the first time that it is called; the next opener tidies the rest.
 pub(crate) fn close(core: &mut Core) -> Result<()> {
     let leave = core.writer.as_mut().and_then(|writer| writer.leave.take());
     match (core.writer.as_ref().and_then(Participation::own), leave) {

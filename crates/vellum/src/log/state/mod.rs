@@ -1,4 +1,4 @@
-//! What every part of an open log rests on: its files, its words, its locks, and their checks.
+//! The base of all parts of an open log: its files, its words, its locks, and their checks.
 
 pub(crate) mod attachment;
 pub(crate) mod busy;

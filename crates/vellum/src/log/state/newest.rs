@@ -65,7 +65,7 @@ pub(crate) fn check(writer: Writer<'_>) -> bool {
     // Others may have done it meanwhile.
     let Some(segment) = lost(writer) else { return true };
     leave(&prepare);
-    // What cannot be brought back is reported to readers.
+    // A segment that cannot be brought back is reported to readers.
     let _ = bring_back(&prepare, &segment);
     true
 }

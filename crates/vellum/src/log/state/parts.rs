@@ -32,7 +32,7 @@ pub(crate) struct Ready {
     pub(crate) groups: Groups,
     /// How far ahead of the tail this process makes pages ready.
     pub(crate) window: Window,
-    /// Up to where this process has given blocks to what long records are written to.
+    /// This process has given blocks up to here to the files that long records are written to.
     pub(crate) blocks_end: AtomicU64,
     pub(crate) mapped_bytes_max: u64,
     /// Trimmed segments to keep, where the program says so.
@@ -55,17 +55,17 @@ pub(crate) struct Commits {
 pub(crate) struct Choices {
     /// How long calls wait for others.
     pub(crate) timeout: Option<Duration>,
-    /// What appends do when there is no space.
+    /// The behaviour of appends when there is no space.
     pub(crate) on_full: OnFull,
     /// Segments that the stage may hold when this process makes it longer.
     pub(crate) staged_segments_max: u64,
-    /// What appends do when it holds them.
+    /// The behaviour of appends when the stage is full.
     pub(crate) on_stage_full: OnStageFull,
     /// How this process has opened the log.
     pub(crate) options: Box<Options>,
 }
 
-/// What opening the log has found.
+/// Findings of opening the log.
 #[derive(Default)]
 pub(crate) struct Opened {
     /// The recovery, if one was needed.

@@ -125,9 +125,9 @@ pub(crate) fn is_left_after(writer: Writer<'_>, error: &Error) -> bool {
     is_missing && newest::is_lost(writer) && require(writer.core).is_ok() && newest::check(writer)
 }
 
-/// The error of something that failed, or what explains it. A file that is missing may be the
-/// first of all to go: then it takes up to a second until the rest has followed. Where it did
-/// not, the next calls do not wait for it again.
+/// The error of a failed operation; where the log's place is the cause, the error for that. A file
+/// that is missing may be the first of all to go: then it takes up to a second until the rest has
+/// followed. Where it did not, the next calls do not wait for it again.
 #[cold]
 pub(crate) fn explain(core: &Core, error: Error) -> Error {
     let may_be_first = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)

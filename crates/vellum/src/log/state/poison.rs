@@ -1,4 +1,4 @@
-//! What every room does once a write or sync has failed, and before.
+//! The behaviour of every room before and after a write or sync has failed.
 
 use rustix::io::Errno;
 

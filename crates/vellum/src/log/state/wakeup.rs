@@ -7,7 +7,7 @@
 //! timer covers the cases that the watch misses: a writer that died before it woke a waiter, or had
 //! no descriptor left, and one of an earlier version.
 //!
-//! `docs/decisions/0018-readers.md` has what else was considered.
+//! `docs/decisions/0018-readers.md` has the other designs that were considered.
 //!
 //! **If the process dies here**: the kernel closes what it had.
 
@@ -81,7 +81,8 @@ impl Wakeup {
         self.watch.is_some()
     }
 
-    /// Refuses a child that was forked later: what one process takes, the other would miss.
+    /// Refuses a child that was forked later: a wakeup that one process takes, the other would
+    /// miss.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.pid == std::process::id() {
             return Ok(());

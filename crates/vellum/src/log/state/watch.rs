@@ -1,4 +1,4 @@
-//! What one process remembers to know its log again: see `place`.
+//! The memory by which a process knows its log again: see `place`.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ const WAITS_EVERY_SECONDS: u64 = 60;
 /// How long after a wait began others begin one.
 const MOMENT_SECONDS: u64 = 2;
 
-/// What one process remembers to know its log again.
+/// The memory by which a process knows its log again.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// `None` where no append checks.

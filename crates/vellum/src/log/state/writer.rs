@@ -1,7 +1,7 @@
 //! The writing side of a log: its core, and the calling process's place in it.
 //!
-//! What only a participant may do takes a `Writer`. It is two references, made for the length of a
-//! call.
+//! Functions that only a participant may call take a `Writer`. It is two references, made for the
+//! length of a call.
 //!
 //! The lock under which space is made ready, and files are named and removed, is [`Prepare`]: a
 //! function that needs the lock takes one.

@@ -31,7 +31,7 @@ use crate::shared::primitive::AtomicU64;
 use crate::shared::tail_word::{self, TailWord};
 use crate::shared::words::{CommitWords, LANE_COUNT, LaneWords, Words};
 
-/// The shared memory, the device, and what only the model knows.
+/// The shared memory, the device, and facts that only the model knows.
 #[derive(Default)]
 pub(super) struct World {
     pub(super) words: Words,
@@ -45,7 +45,7 @@ pub(super) struct World {
     pub(super) lack: Option<(usize, Lack)>,
 }
 
-/// What processes do.
+/// The actions of the processes.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     lanes: usize,

@@ -23,7 +23,7 @@ pub(super) enum Lack {
 }
 
 impl World {
-    /// What one process does.
+    /// Runs one process.
     pub(super) fn live(&self, plan: Plan) {
         for (append, len) in (0..).zip(plan.appends[model_atomics::me() - 1]) {
             let tag = tag(model_atomics::me(), append);

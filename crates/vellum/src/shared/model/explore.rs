@@ -75,7 +75,7 @@ fn report(name: &str, extent: Extent, counts: &Counts, took: Duration) {
     println!("model: {name}: {what}, {deaths} deaths, {:.1} s", took.as_secs_f64());
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Choice {
     task: TaskId,

@@ -10,7 +10,7 @@ use crate::shared::primitive::Ordering;
 use crate::shared::tail_word::{self, Grant, Rivals, TailWord};
 use crate::shared::words::Words;
 
-/// The words, the file, and what only the model knows.
+/// The words, the file, and facts that only the model knows.
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) words: Words,

@@ -1,4 +1,4 @@
-//! What one thread of a process uses at a time.
+//! State that one thread of a process uses at a time.
 
 use std::rc::Rc;
 

@@ -278,7 +278,7 @@ fn a_file_that_a_group_may_write_to_is_refused() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidOption, Some(&*file)), "{error}");
 }
 
-/// Says, as another user, what creating a log gives.
+/// Prints, as another user, the result of creating a log.
 pub(crate) fn create_as_nobody(arguments: &[String]) {
     become_nobody();
     child::say(&match following().open(&arguments[0]) {

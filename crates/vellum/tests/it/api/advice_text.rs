@@ -92,7 +92,7 @@ fn shown(value: &toml::Value) -> String {
     }
 }
 
-/// The same of what Vellum makes of it.
+/// The same of Vellum's own advice.
 fn with_vellum(advice: &Advice) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     let mut put =

@@ -26,7 +26,7 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
     payload(Layout::Framed, seed, len)
 }
 
-/// Appends records by every path there is; returns what must be read.
+/// Appends records by every path there is; returns those that must be read.
 fn append_in_every_way(log: &Log) -> Vec<(Lsn, Vec<u8>)> {
     let mut appended = Vec::new();
     for (seed, len) in (0..).zip([0, 1, 15, 16, 300, 4056, 4072, 4096, 9000, 200_000]) {

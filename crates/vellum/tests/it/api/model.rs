@@ -1,4 +1,4 @@
-//! Random operations against a vector that knows what must come out.
+//! Random operations against a vector of the records that must come out.
 
 use std::io::Write;
 use std::path::Path;

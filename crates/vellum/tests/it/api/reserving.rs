@@ -161,7 +161,7 @@ fn nothing_behind_a_reservation_is_visible_before_it_is_published() {
     }
 }
 
-/// Appends a batch; returns what must be read.
+/// Appends a batch; returns the records that must be read.
 fn append_batch(log: &Log, sizes: &[usize], seed: u64) -> (Lsn, Vec<Vec<u8>>) {
     let mut batch = log.batch();
     let mut expected = Vec::new();

@@ -21,7 +21,7 @@ const PREALLOCATES: [Preallocate; 6] = [
     Preallocate::Recycle,
 ];
 
-/// Appends one record of each size; returns what must be read.
+/// Appends one record of each size; returns the records that must be read.
 fn append_sizes(log: &Log, sizes: &[usize], seed: u64) -> Vec<Read> {
     let append = |(index, size): (usize, &usize)| {
         let bytes = payload(log.layout(), seed + index as u64, *size);

@@ -31,7 +31,7 @@ const fn user(id: u32) -> User {
     User { uid: id, gid: id, also: id, umask: 0o022 }
 }
 
-/// What logs there are, and how they are created.
+/// The kinds of logs, and their options.
 const SHAPES: [(Layout, &str); 3] =
     [(Layout::Framed, "create"), (Layout::Framed, "create staged"), (Layout::Text, "create")];
 
@@ -199,7 +199,7 @@ fn list_of(users: &[u32]) -> Vec<u8> {
     [2_u32.to_le_bytes().to_vec()].into_iter().chain(entries.map(entry)).flatten().collect()
 }
 
-/// Lets users do everything with a directory, and with what will be made in it.
+/// Lets users do everything with a directory, and with files that will be made in it.
 fn let_in(dir: &Path, users: &[u32]) {
     let (path, list) = (CString::new(dir.to_str().unwrap()).unwrap(), list_of(users));
     for name in [c"system.posix_acl_access", c"system.posix_acl_default"] {

@@ -28,7 +28,7 @@ fn permit(log: &Path, directory: u32, files: u32) {
     fs::set_permissions(log, Permissions::from_mode(directory)).unwrap();
 }
 
-/// Says, as another user, what opening for writing and for reading gives.
+/// Prints, as another user, the results of opening for writing and for reading.
 pub(crate) fn try_as_nobody(arguments: &[String]) {
     become_nobody();
     for options in [Options::default(), Options::default().read_only(true)] {

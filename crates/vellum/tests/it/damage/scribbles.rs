@@ -30,7 +30,8 @@ const SLOTS: u64 = PARTICIPANTS + 1024 * 64;
 const BEHIND: u64 = SLOTS + 1024 * 128;
 /// How many values each of those words gets, of all that there are, unless VELLUM_SCRIBBLES is set.
 const FEW: usize = 1;
-/// Processes that share the scribbles: most of their time is waiting for what never comes.
+/// Processes that share the scribbles: they spend most of their time waiting for events that never
+/// come.
 const SHARES: u64 = 4;
 /// So long may one scribble take.
 const BOUND: Duration = Duration::from_secs(20);

@@ -147,7 +147,7 @@ fn a_sync_that_succeeds_where_the_filesystem_has_stopped_is_not_believed() {
     }
 }
 
-/// XFS, and what an overlay is on, are asked for an attribute.
+/// XFS, and the filesystem below an overlay, are asked for an attribute.
 #[test]
 fn each_filesystem_is_asked_in_a_way_that_it_answers() {
     let test = "each_filesystem_is_asked_in_a_way_that_it_answers";

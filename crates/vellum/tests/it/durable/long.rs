@@ -27,7 +27,7 @@ fn append(log: &Log, seed: u64, len: usize) -> Read {
     (log.append(&bytes).unwrap(), bytes)
 }
 
-/// Leaves no block; returns what takes them all.
+/// Leaves no block; returns the file that takes them all.
 fn fill_up(mount: &Mount) -> PathBuf {
     let path = mount.path().join("hog");
     let mut hog = fs::File::create(&path).unwrap();

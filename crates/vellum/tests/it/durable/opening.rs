@@ -1,4 +1,4 @@
-//! What opening a log reads and writes: no more than it needs, however much is prepared.
+//! The reads and writes of opening a log: no more than it needs, however much is prepared.
 
 use std::fs;
 use std::path::Path;

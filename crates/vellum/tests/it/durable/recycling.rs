@@ -75,7 +75,7 @@ fn a_trim_keeps_as_many_segments_as_the_program_wants() {
         let options = most
             .map_or_else(staged, |most| staged().tuning(Tuning::new().spare_segments_max(most)));
         let log = options.open(place(&dir)).unwrap();
-        // A program that ships is there too, and holds what it has not shipped.
+        // A program that ships is there too, and holds the records that it has not shipped.
         let beside = vellum::ship::open(place(&dir)).unwrap();
         let shipper = beside.ship().elect().unwrap().unwrap();
         shipper.hold(log.begin(), None).unwrap();

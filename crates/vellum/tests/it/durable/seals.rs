@@ -54,7 +54,7 @@ fn assert_damage_is_told(log: &Path, lsn: Lsn) {
     assert!(error.path().is_some(), "{error}");
 }
 
-/// Commits while eight threads append without a pause; returns what was committed.
+/// Commits while eight threads append without a pause; returns the committed positions.
 fn commit_beside_writers(log: &Log) -> Vec<Lsn> {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

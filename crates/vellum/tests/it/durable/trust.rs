@@ -443,7 +443,7 @@ fn a_log_in_the_lower_layer_of_an_overlay_is_followed_into_the_upper_one() {
     }
 }
 
-/// A container that has a boot id of its own reads what another one writes.
+/// A container that has a boot id of its own reads the log that another one writes.
 #[test]
 fn who_reads_in_another_boot_follows_who_writes() {
     let test = "who_reads_in_another_boot_follows_who_writes";

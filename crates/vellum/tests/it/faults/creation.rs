@@ -60,7 +60,7 @@ fn a_log_whose_creator_died_before_the_control_file_is_created_by_the_next() {
         let log = small(layout).open(place(&dir)).unwrap();
         let lsn = log.append(b"record\n").unwrap();
         assert_holds(&log, &[(lsn, b"record\n".to_vec())]);
-        // A reader that came in between was refused, or sees what is appended now.
+        // A reader that came in between was refused, or sees later records.
         if let Ok(early) = early {
             let mut reader = early.reader(Lsn::ZERO).unwrap();
             let found = reader.follow(Some(PATIENCE / 20)).unwrap();

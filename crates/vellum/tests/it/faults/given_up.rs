@@ -82,7 +82,7 @@ fn what_a_living_process_could_not_fill_holds_nobody_up() {
 fn threads_on_a_full_disk_publish_no_hole() {
     for layout in LAYOUTS {
         let Some(small) = Small::tmpfs("threads_on_a_full_disk") else { return };
-        // For the end: the log itself will take what else there is.
+        // For the end: the log itself will take the rest of the space.
         small.fill();
         let log = without_blocks(layout).open(small.log()).unwrap();
         let is_over = AtomicBool::new(false);

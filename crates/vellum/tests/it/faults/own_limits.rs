@@ -1,4 +1,4 @@
-//! What one process is short of (descriptors, a right, room under its own limits) is that process's
+//! A shortage of one process (descriptors, a right, room under its own limits) is that process's
 //! error: it holds up no other, and poisons nothing.
 
 use std::os::fd::AsRawFd;

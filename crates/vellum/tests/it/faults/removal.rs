@@ -1,4 +1,4 @@
-//! What writers do whose log's directory, or files in it, are removed or moved.
+//! Writers whose log's directory, or files in it, are removed or moved.
 
 use std::collections::HashMap;
 use std::fs;

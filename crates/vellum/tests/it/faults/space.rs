@@ -197,7 +197,7 @@ pub(crate) fn use_a_full_disk(arguments: &[String]) {
     child::say("ready");
     child::hear();
     for _ in 0..500 {
-        // What space there still is, is the filesystem's choice.
+        // The filesystem chooses how much space is left.
         let _ = log.append(&record);
     }
     let _ = log.sync();

@@ -49,11 +49,11 @@ pub(crate) struct Expectation {
     pub(crate) durable: u64,
     pub(crate) checkpoint: u64,
     pub(crate) cut: u64,
-    /// What must be read, in this order.
+    /// Records that must be read, in this order.
     pub(crate) records: Vec<Record>,
-    /// What must not be read any more.
+    /// Records that must not be read any more.
     pub(crate) gone: Vec<Record>,
-    /// What envelopes say: position, nanoseconds since 1970, the number of the writer.
+    /// Values of envelopes: position, nanoseconds since 1970, the number of the writer.
     pub(crate) stamps: Vec<[u64; 3]>,
 }
 

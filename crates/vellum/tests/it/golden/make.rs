@@ -326,7 +326,7 @@ fn tear(log: &Path, lsn: u64) {
     file.write_all_at(&[0; 512], (4096 + lsn % 4096).next_multiple_of(512)).unwrap();
 }
 
-/// What opening shows; but the records are those that were appended.
+/// Values that opening shows; but the records are those that were appended.
 fn expectation(log: &Path, control_len: u64, appended: Vec<Record>) -> Expectation {
     let dir = scratch();
     copy_log(log, &place(&dir));

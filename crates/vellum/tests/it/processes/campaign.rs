@@ -169,14 +169,14 @@ pub(crate) fn hammer(arguments: &[String]) {
     panic!("{}", command(HAMMER, &[path, acknowledged_path, &next]).exec());
 }
 
-/// Hammers where the kernel says yes to every advice and follows none. What replaces this program
-/// inherits that.
+/// Hammers where the kernel says yes to every advice and follows none. The program that replaces
+/// this one inherits that.
 pub(crate) fn hammer_without_advice(arguments: &[String]) {
     kernel::ignore_advice();
     hammer(arguments);
 }
 
-/// The processes of a campaign, and what happens to them.
+/// The processes of a campaign, and its events.
 struct Campaign {
     role: &'static str,
     arguments: [String; 2],

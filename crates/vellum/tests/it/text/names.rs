@@ -1,4 +1,4 @@
-//! What files are called, and when they get that name.
+//! Names of files, and the time when files get them.
 
 use std::fs;
 

@@ -3,8 +3,8 @@
 //!
 //! The stored position is in `file`; up to where records may be removed, in `held`.
 //!
-//! **If the process dies here**: a cursor is where it was committed last. What its owner had in
-//! hand is read again by the next one.
+//! **If the process dies here**: a cursor is where it was committed last. The next owner reads the
+//! records again that the dead one had in hand.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

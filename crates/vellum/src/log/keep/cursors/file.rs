@@ -1,5 +1,5 @@
-//! The file of the named cursors: reading it, changing it, and what cursors keep from being
-//! removed.
+//! The file of the named cursors: reading it, changing it, and the records that cursors keep from
+//! removal.
 //!
 //! The file is read at any time, without a lock: of each cursor the newest whole image counts. It
 //! is changed under a lock of the kernel on a byte of `lock`. A change that may make a cursor keep
@@ -8,7 +8,7 @@
 //! moment.
 //!
 //! **If the process dies here**: the kernel releases the lock. The image that was being written is
-//! whole or is not there; the other one holds what was there before.
+//! whole or is not there; the other one holds the cursors as they were before.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The files of a text log: their positions, the name of the next, and the link to the newest.
 //!
 //! A text segment gets its name when a record needs it, so that the name can tell the time of its
-//! first record and a program that follows the directory sees no empty files. What takes long, the
+//! first record and a program that follows the directory sees no empty files. The slow part, the
 //! blocks of the next file, is made ready before, under the unfinished name.
 //!
 //! **If the process dies here**: the name is stored in shared words before the file gets it; so the

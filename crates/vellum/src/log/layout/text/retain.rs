@@ -94,7 +94,7 @@ impl TextWriter<'_> {
     }
 }
 
-/// How many of `files`, oldest first, are more than `kept` beside the newest. What continues
+/// How many of `files`, oldest first, are more than `kept` beside the newest. A file that continues
 /// another counts as one with it, and goes with it: else a rule would remove what was written a
 /// moment ago because there was much of it.
 fn excess_by_files(files: &[SegmentFile], kept: u64) -> usize {

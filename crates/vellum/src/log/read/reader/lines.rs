@@ -87,7 +87,7 @@ impl Reader {
         memchr::memchr(b'\n', bytes).map(|offset| offset as u64 + 1)
     }
 
-    /// The same for a line of any length, and for what cannot be read.
+    /// The same for a line of any length, and for a range that cannot be read.
     fn find_long_line(&mut self) -> Result<Option<(u64, Lsn)>> {
         let (start, limit) = (self.position, self.read_limit.end);
         let mut searched = 0;

@@ -55,7 +55,7 @@ pub struct Reader {
     pub(crate) core: Arc<Core>,
     pub(crate) window: Window,
     pub(crate) position: Lsn,
-    /// The published end as last seen, and what to pass over before it.
+    /// The published end as last seen, and the ranges to pass over before it.
     pub(crate) read_limit: ReadLimit,
     /// Whether to continue behind unreadable ranges, and which these were.
     skips_damage: bool,
@@ -136,9 +136,9 @@ impl Reader {
     }
 
     /// Has the reader stop at `end`: it returns the records that start before. There
-    /// [`next`](Reader::next) returns `None`, and [`follow`](Reader::follow) does not wait; what
-    /// tells that from the end of the log is that [`position`](Reader::position) is not before
-    /// `end`. [`Lsn::MAX`] takes it back.
+    /// [`next`](Reader::next) returns `None`, and [`follow`](Reader::follow) does not wait; unlike
+    /// at the end of the log, [`position`](Reader::position) is not before `end`. [`Lsn::MAX`]
+    /// takes it back.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();

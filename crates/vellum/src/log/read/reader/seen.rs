@@ -1,5 +1,5 @@
-//! What there is to read behind a position: the published end as this reader sees it, and what
-//! keeps it back.
+//! The end of reading behind a position: the published end as this reader sees it, and the reasons
+//! that it is no further.
 
 use std::sync::Arc;
 

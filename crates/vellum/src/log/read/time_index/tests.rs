@@ -36,7 +36,7 @@ fn read(log: &Log, range: Range<Lsn>) -> Vec<(Lsn, u64)> {
     records.map(|record| (record.lsn, nanos(record.time().unwrap()))).collect()
 }
 
-/// What happens to a log.
+/// A change of a log.
 #[derive(Clone, Debug)]
 enum Step {
     /// The clock moves by so many seconds, and a record of this length is appended.
