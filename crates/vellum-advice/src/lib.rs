@@ -95,7 +95,7 @@ pub fn find(dir: impl AsRef<Path>) -> Result<Option<(PathBuf, Advice)>> {
 /// # Errors
 ///
 /// [`ErrorKind::InvalidOption`](vellum::ErrorKind::InvalidOption) for a file with something wrong
-/// in it, which names the file, the line, the value and what would be right; for one that is not a
+/// in it, which names the file, the line, the value and the valid ones; for one that is not a
 /// regular file, that is longer than 64 KiB, or that others than its owner may write to. As of the
 /// operating system for one that cannot be read.
 pub fn read(dir: impl AsRef<Path>) -> Result<Option<Advice>> {
