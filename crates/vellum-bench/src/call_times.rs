@@ -2,7 +2,7 @@
 
 use vellum_command::samples::quantile;
 
-/// What many latencies come to, in microseconds.
+/// The distribution of many latencies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Latency {
     /// The mean.

@@ -1,9 +1,10 @@
-//! What makes writing slow, unsafe, or hard to measure: each cause has one name everywhere, in
-//! [`advise`](crate::advise), in [`doctor`](crate::doctor), in JSON and in the documentation.
+//! Causes of slow or unsafe writing, or of measurements that mislead: each cause has one name
+//! everywhere, in [`advise`](crate::advise), in [`doctor`](crate::doctor), in JSON and in the
+//! documentation.
 use crate::names::{as_name, named};
 
 named! {
-    /// What makes writing slow, unsafe, or hard to measure.
+    /// A cause of slow or unsafe writing, or of measurements that mislead.
     #[derive(PartialOrd, Ord, Hash)]
     #[non_exhaustive]
     pub enum Cause, "is not a cause" {

@@ -8,13 +8,13 @@ use rustix::io::Errno;
 /// The result of everything here that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What sort of failure it is; a command line turns this into its exit code.
+/// The kind of a failure; a command line turns this into its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The caller asked for something that can't be measured; nothing was run.
     InvalidOption,
-    /// The disk or the memory would not hold what was asked for; nothing was run.
+    /// The disk or the memory would not hold the run; nothing was run.
     NoSpace,
     /// The system or a measured process failed.
     Failed,
@@ -87,7 +87,7 @@ impl Error {
         Error(Box::new(Repr { kind, text }))
     }
 
-    /// What sort of failure it is.
+    /// The kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -10,9 +10,9 @@
 //!
 //! All bytes are printable and the only newline is the last byte, so that the same bytes serve a
 //! text log and every other way alike. The body depends on the process and on the turn (the
-//! sequence modulo a small number), so a record whose parts come from two records, or from what
-//! stood in the file before, is not equal to any record that was appended. A record of one byte
-//! can only tell whose it is: of those, verification counts.
+//! sequence modulo a small number), so a record whose parts come from two records, or from old
+//! bytes of the file, is not equal to any record that was appended. A record of one byte can only
+//! tell whose it is: of those, verification counts.
 //!
 //! Bodies are made before the clock starts. Under it a record costs the stamping of eight digits,
 //! a nanosecond or two, the same for every way.
@@ -45,7 +45,7 @@ const _: () = assert!(STAMP_BYTES < STAMPED_BYTES_MIN, "the newline follows the 
 pub(crate) struct Records {
     process: u32,
     bytes: usize,
-    /// One record per turn, complete but for what counts on from record to record.
+    /// One record per turn, complete but for the fields that count on from record to record.
     templates: Box<[u8]>,
     turns: usize,
     /// Turn of the next record: its sequence modulo `turns`.

@@ -45,7 +45,7 @@ impl Setting {
         self.total_records().saturating_mul(self.bytes as u64)
     }
 
-    /// Refuses what can't be run or, above all, what couldn't be verified.
+    /// Refuses a setting that can't be run or, above all, couldn't be verified.
     pub(crate) fn check(&self) -> Result<()> {
         let Setting { processes, records, bytes } = *self;
         if processes == 0 || records == 0 || bytes == 0 {

@@ -37,7 +37,8 @@ impl Walk {
         black_box(&self.lines).iter().map(|line| line.0[0]).sum()
     }
 
-    /// What two readings of the clock behind a walk tell, with nothing in between: the median.
+    /// The time that two readings of the clock behind a walk take, with nothing in between: the
+    /// median.
     pub(crate) fn clock_ns(&self) -> u64 {
         let mut laps = [0; CLOCK_LAPS];
         for lap in &mut laps {

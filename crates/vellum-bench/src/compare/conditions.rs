@@ -21,7 +21,7 @@ pub struct Difference {
     pub after: String,
 }
 
-/// What differs between documents of the same suites, each condition once.
+/// The differences between documents of the same suites, each condition once.
 pub(super) fn differences(before: &[Report], after: &[Report]) -> Vec<Difference> {
     let mut differences = Vec::new();
     for before in before {

@@ -1,4 +1,4 @@
-//! Two runs against each other: what got faster, what got slower, and what only looks so.
+//! Two runs against each other: faster cases, slower cases, and differences that only look so.
 //!
 //! Rows are matched by suite, heading and keys; each figure with a good direction is compared by
 //! the rounds on both sides. See [`statistics`] for the treatment of noise.
@@ -17,7 +17,7 @@ mod table;
 pub use conditions::Difference;
 use pair::{Pair, Pairs, Single};
 
-/// What came of comparing two runs.
+/// The result of comparing two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// The name of the first run.

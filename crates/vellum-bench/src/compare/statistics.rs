@@ -12,7 +12,7 @@
 //!
 //! Written by hand: no crate has both for samples of so few rounds, and they are short.
 //!
-//! Both see only how rounds differ within a run. What changed on the machine between two runs is a
+//! Both see only how rounds differ within a run. A change of the machine between two runs is a
 //! difference to them.
 
 use fastrand::Rng;

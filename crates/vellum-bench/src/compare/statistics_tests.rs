@@ -1,4 +1,4 @@
-//! The tests see what is there, and seldom what is not.
+//! The tests see differences that are there, and seldom others.
 
 use super::*;
 

@@ -223,7 +223,7 @@ impl Change {
         }
     }
 
-    /// What few rounds come to.
+    /// The result of few rounds.
     fn not_sure(&self, good: &str, bad: &str) -> String {
         let Some([low, high]) = self.range else { return "not sure".into() };
         let (what, [low, high]) = match self.apart() {

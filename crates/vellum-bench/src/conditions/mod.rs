@@ -1,4 +1,4 @@
-//! The conditions of a measurement: what else one must know to make sense of a number.
+//! The conditions of a measurement: other facts that one must know to make sense of a number.
 //!
 //! Everything is read from `/proc` and `/sys`. An unknown condition is `null` or empty, never a
 //! reason not to measure.

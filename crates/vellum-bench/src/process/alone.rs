@@ -1,4 +1,4 @@
-//! One process that does one thing: what kills it costs no more than itself.
+//! One process that does one thing: the signal that kills it ends nothing else.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};

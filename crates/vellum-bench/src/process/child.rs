@@ -82,7 +82,7 @@ pub(crate) fn fork_child(work: impl FnOnce() -> i32) -> std::io::Result<Child> {
                 // It may have been killed before that was heard.
                 if getppid() == Some(parent) { work() } else { ORPHANED }
             }));
-            // SAFETY: ends the process without running anything else; that is what we want.
+            // SAFETY: ends the process without running anything else, as a forked child must.
             unsafe { libc::_exit(code.unwrap_or(101)) }
         }
         pid => {

@@ -68,7 +68,7 @@ struct Gate {
 
 const TEXT_BYTES: usize = 984;
 
-/// What one child reports. Only the child writes; the parent reads after the child has exited,
+/// The report of one child. Only the child writes; the parent reads after the child has exited,
 /// which orders everything, so all accesses are relaxed.
 #[derive(FromZeros)]
 #[repr(C, align(128))]
@@ -85,7 +85,7 @@ pub(crate) struct Slot {
 
 const DONE: u32 = 1;
 const FAILED: u32 = 2;
-/// What failed is something that the system can't do.
+/// The failed call is one that the system can't do.
 const UNSUPPORTED: u32 = 3;
 
 /// A child's side of the race.
@@ -144,7 +144,7 @@ impl Runner<'_> {
         })
     }
 
-    /// The work is done but for what only the last one has to do: is this the last one?
+    /// The work is done but for the steps of the last one: is this the last one?
     pub(crate) fn is_last(&self) -> bool {
         self.gate.finished.fetch_add(1, Ordering::AcqRel) + 1 == self.count
     }

@@ -27,7 +27,7 @@ pub(crate) use uring::UringQueue;
 
 /// Writes that are on their way.
 ///
-/// An error ends a queue: what becomes of the writes that are on their way then is not known.
+/// An error ends a queue: the results of the writes that are on their way then are unknown.
 pub(crate) trait WriteQueue {
     /// The buffer of a slot that is free.
     fn buffer(&mut self, slot: usize) -> &mut [u8];

@@ -10,8 +10,8 @@ const EXPORT_BYTES: u64 = 1 << 20;
 /// The reply to a request.
 type Reply = fn(&[u8; REQUEST_BYTES]) -> Vec<u8>;
 
-/// A connection whose other end greets, and replies in this way until it is closed; it returns what
-/// was written, with its place.
+/// A connection whose other end greets, and replies in this way until it is closed; it returns the
+/// written bytes, with their places.
 fn served(reply: Reply) -> (UnixStream, JoinHandle<Vec<(u64, u8)>>) {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let server = spawn(move || {

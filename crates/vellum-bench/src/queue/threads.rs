@@ -1,4 +1,4 @@
-//! A pool of threads, each of which makes one call after the other and waits for it: what QEMU does
+//! A pool of threads, each of which makes one call after the other and waits for it, as QEMU does
 //! with `aio=threads`.
 
 use std::fs::File;

@@ -13,11 +13,11 @@ pub struct Case {
     /// The heading of its table. The rows of a table have keys and metrics of the same names, and
     /// are there to be compared with each other.
     pub table: String,
-    /// What tells it from the other rows of its table, in the order of the columns: where it was
-    /// measured, in what way, with how many threads. Two runs are matched by these.
+    /// The columns that tell it from the other rows of its table, in the order of the columns:
+    /// where it was measured, in what way, with how many threads. Two runs are matched by these.
     #[serde(serialize_with = "by_name::write", deserialize_with = "by_name::read")]
     pub keys: Vec<Key>,
-    /// What came out, the most telling first. Empty if the row has no numbers.
+    /// The results, the most telling first. Empty if the row has no numbers.
     #[serde(serialize_with = "by_name::write", deserialize_with = "by_name::read")]
     pub metrics: Vec<Metric>,
     /// The finding by the rule for "faster": the heading of a column, and a word. It tells no rows
@@ -33,7 +33,7 @@ pub struct Case {
     pub verified: bool,
     /// Why it can't be done here. Such a row has no numbers.
     pub skipped: Option<String>,
-    /// What went wrong. Such a row has no numbers.
+    /// The failure. Such a row has no numbers.
     pub failed: Option<String>,
 }
 
@@ -176,7 +176,7 @@ impl Case {
         })
     }
 
-    /// What became of it in a word, for a column `verified`.
+    /// The verdict in a word, for a column `verified`.
     pub fn verdict(&self) -> &'static str {
         match self {
             Case { failed: Some(_), .. } => "FAILED",

@@ -84,7 +84,7 @@ impl<'a> Group<'a> {
         figures.iter().copied().filter(|figure| !is_second(figure)).collect()
     }
 
-    /// The heading of what figures say, if any row has that.
+    /// The heading of the column of findings, if any row has one.
     pub(crate) fn finding(&self) -> Option<&'a str> {
         self.rows.iter().find_map(|row| row.finding.as_ref()).map(|finding| finding.name.as_str())
     }

@@ -65,8 +65,8 @@ struct Maker {
 }
 
 impl ScratchKind {
-    /// Is there what it takes to make any of `kinds`? Best asked before anything else is done. What
-    /// only one kind lacks in the kernel shows when it is made; then it is left out.
+    /// Can any of `kinds` be made here? Best asked before anything else is done. A kind that lacks
+    /// something in the kernel fails when it is made; then it is left out.
     ///
     /// # Errors
     ///

@@ -95,7 +95,7 @@ impl Room {
             };
             let parts = 0..maker.devices;
             scratch.images = parts.map(|part| self.dir.join(name(part))).collect();
-            // A failure removes what there is.
+            // A failure removes the finished parts.
             let outside = self.dir.parent().unwrap_or(&self.dir);
             let bytes = Room::bytes_for(bytes, &Making::default()) - ROOM_BYTES;
             let wanted = Wanted { kind, bytes, making };
@@ -153,7 +153,7 @@ impl Scratch {
     }
 }
 
-/// What filesystem is to be made.
+/// The filesystem to make.
 struct Wanted<'a> {
     kind: ScratchKind,
     /// How much of it is free, and written.

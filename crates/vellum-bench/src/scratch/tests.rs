@@ -55,7 +55,7 @@ fn each_kind_is_there_takes_what_was_promised_and_is_given_back() {
             }
             Err(error) => vellum_testing::missing::skip(format_args!("{kind}: {error}")),
         }
-        // A child that another test forks meanwhile may hold what we had open, as long as it lives.
+        // A child that another test forks meanwhile may hold our open files, as long as it lives.
         let is_given_back = || !has_device(kind) && free(&dir) >= empty - (1 << 20);
         let begun = Instant::now();
         while !is_given_back() {

@@ -63,7 +63,7 @@ pub trait Program {
     ///
     /// # Errors
     ///
-    /// Whatever the program says, above all that a record was not what it should be.
+    /// The error of the program, above all that a record was wrong.
     fn run(&mut self, start_ns: u64) -> Result<()>;
 
     /// How long each record took from when it was due, in nanoseconds; empty without a rate.

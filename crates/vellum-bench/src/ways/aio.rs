@@ -1,8 +1,8 @@
 //! Linux AIO, one request at a time: `io_submit`, then `io_getevents`, for each record.
 //!
 //! The file is buffered and opened with `O_APPEND`, so the kernel finds the place and does the
-//! whole write within `io_submit`; the event is waited for and its result checked. This is not
-//! what AIO was made for. It is measured because the published tables have it.
+//! whole write within `io_submit`; the event is waited for and its result checked. AIO was made for
+//! another use. It is measured because the published tables have it.
 //!
 //! [`crate::queue`] has many requests in flight with the same calls.
 //!

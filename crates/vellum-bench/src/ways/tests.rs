@@ -1,4 +1,4 @@
-//! Each way alone: what one process appended can be read back, and survives the process.
+//! Each way alone: records that one process appended can be read back, and survive the process.
 
 use super::*;
 use crate::verify::Ledger;

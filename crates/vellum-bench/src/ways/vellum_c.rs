@@ -7,8 +7,8 @@
 //!
 //! # Safety
 //!
-//! The functions get what the header asks for: bytes of the length that is said, and places for
-//! answers.
+//! The functions get arguments as the header demands: bytes of the length that is passed, and
+//! places for answers.
 
 #![allow(unsafe_code)]
 

@@ -244,7 +244,7 @@ fn series_names<'a>(group: &Group<'a>) -> Vec<&'a str> {
     names
 }
 
-/// What rows brought under this name, over each other.
+/// The charts of rows under this name, over each other.
 fn by_series(group: &Group<'_>, name: &str) -> Vec<Chart> {
     let find = |row: &Case| row.series.iter().find(|series| series.name == name).cloned();
     let Some(sample) = group.rows.iter().find_map(|row| find(row)) else { return Vec::new() };

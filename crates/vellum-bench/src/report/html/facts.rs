@@ -14,7 +14,7 @@ pub(super) struct Fact {
     pub(super) values: Vec<(String, String)>,
 }
 
-/// What reads a fact from a report.
+/// A function that reads a fact from a report.
 type Reader = fn(&Report) -> Option<String>;
 
 const READERS: [(&str, Reader); 12] = [

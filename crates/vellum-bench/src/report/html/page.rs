@@ -64,7 +64,7 @@ fn title(documents: &[Report]) -> String {
     format!("Vellum bench: {}", suites.join(", "))
 }
 
-/// The title, and when and on what machine this was.
+/// The title, and the time and the machine of the run.
 fn top(title: &str, documents: &[Report]) -> Markup {
     html! {
         header {
@@ -81,7 +81,7 @@ fn top(title: &str, documents: &[Report]) -> Markup {
     }
 }
 
-/// What stays in sight: where everything is.
+/// The navigation, which stays in sight.
 fn navigation(sections: &[Section<'_>], has_warnings: bool) -> Markup {
     html! {
         nav aria-label="Sections" {
@@ -239,7 +239,8 @@ fn group_of(suite: &str, group: &Group<'_>, counter: &Cell<usize>) -> Markup {
     }
 }
 
-/// The table, and what all its rows have in common but the filesystem, which the section has.
+/// The table, and the conditions that all its rows have in common but the filesystem, which the
+/// section has.
 fn heading(group: &Group<'_>) -> (String, String) {
     let Some(row) = group.rows.first() else { return Default::default() };
     let place = row.value("filesystem").unwrap_or("");

@@ -1,7 +1,7 @@
 //! Appends with other work between them: each is timed alone.
 //!
-//! The walks are not under the clock, so nothing is taken off for them. What reading the clock
-//! takes is measured behind walks of the same length, and taken off.
+//! The walks are not under the clock, so nothing is taken off for them. The time of reading the
+//! clock is measured behind walks of the same length, and taken off.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,8 @@ use crate::shared::Shared;
 use crate::walk::Walk;
 use crate::ways::Prepared;
 
-/// What one process measured. It stores them once; the parent reads when the process has exited.
+/// The measurements of one process. It stores them once; the parent reads when the process has
+/// exited.
 #[derive(FromZeros)]
 #[repr(C, align(128))]
 pub(super) struct Times {

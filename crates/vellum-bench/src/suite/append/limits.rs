@@ -1,4 +1,4 @@
-//! Leaves out, before it is run, what disk or memory would not hold.
+//! Leaves out cases, before they are run, that disk or memory would not hold.
 
 use crate::bytes::mebibytes;
 use crate::conditions::memory_bytes;

@@ -55,7 +55,7 @@ pub(super) fn measure(
     Ok(Sample { wall_ns, page_faults: Some(race.page_faults), clock_ns })
 }
 
-/// The same by the programs of another system. One more of them checks what is there then.
+/// The same by the programs of another system. One more of them checks the records at the end.
 pub(super) fn measure_foreign(
     other: &dyn Foreign,
     setting: &Setting,

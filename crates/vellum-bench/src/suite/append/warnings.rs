@@ -46,7 +46,7 @@ pub(super) fn before(config: &Config) -> Vec<String> {
     warnings
 }
 
-/// What shows in the result of a way.
+/// Warnings that the result of a way shows.
 pub(super) fn of(entrant: &Entrant<Racer, Sample>, setting: &Setting) -> Vec<String> {
     let name = &entrant.way.entry;
     let uncounted = entrant.way.syscalls.as_ref().and_then(|count| count.as_ref().err());

@@ -1,4 +1,4 @@
-//! What takes part in the suite: the traits that a case implements.
+//! Contestants of the suite: the traits that a case implements.
 //!
 //! | who, when | what |
 //! |---|---|
@@ -115,7 +115,7 @@ pub trait Prepared {
 
 /// One process's way into the log, for all of its threads.
 pub trait Committer: Sync {
-    /// What one thread commits with; `writer` counts the threads of all processes.
+    /// The handle by which one thread commits; `writer` counts the threads of all processes.
     ///
     /// # Errors
     ///

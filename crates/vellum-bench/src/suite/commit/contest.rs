@@ -102,7 +102,7 @@ fn with_speeds(
         .metric("syncs", "per commit", Better::Neither, syncs)
 }
 
-/// What preparing is worth in this cell: against the same without, and of a bare file against one
+/// The gain by preparing in this cell: against the same without, and of a bare file against one
 /// that grows.
 fn with_preparing(
     case: Case,

@@ -1,8 +1,8 @@
 //! Is every record there that was acknowledged as durable, whole and once?
 //!
 //! Threads commit as many as they can in the time that they have, in no order among them, so this
-//! takes records in any order. Each round has writers of its own: what an earlier one left in a
-//! place that is used again can't pass for a record of this one.
+//! takes records in any order. Each round has writers of its own: an old record in a place that is
+//! used again can't pass for a record of this one.
 
 use crate::error::{Error, Result};
 use crate::record::{self, Records};

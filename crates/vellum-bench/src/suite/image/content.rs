@@ -1,8 +1,8 @@
-//! What blocks hold, and whether an image holds what was written to it last.
+//! Contents of blocks, and the check that an image holds the last write of each.
 //!
 //! A block that was written begins with its number and how often it was written before; the rest
 //! of it follows from these and from the run. So a block that is lost, torn, in the wrong place or
-//! older than it should be is told from the right one, and so is what stood on the device before.
+//! older than it should be is told from the right one, and so are old bytes of the device.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What one run of a case comes to, and how it gets from the process that ran to its parent.
+//! The figures of one run of a case, and their way from the process that ran to its parent.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Meter {
         }
     }
 
-    /// What came out.
+    /// The figures of this run.
     pub(super) fn figures(&self) -> Figures {
         let step_seconds = self.duration.as_secs_f64() / self.steps.len() as f64;
         let micros =
@@ -75,10 +75,10 @@ pub(super) fn step_count(duration: Duration) -> usize {
     (duration.as_secs() / STEPS_UNIT_SECONDS * STEPS).clamp(STEPS, STEPS_MAX) as usize
 }
 
-/// What one run of a case came to.
+/// The figures of one run of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figures {
-    /// What making and syncing the image took.
+    /// The time to make and sync the image.
     pub(super) making_ms: f64,
     /// In how many pieces the image lay in the end; `None` where the filesystem can't tell.
     pub(super) extents: Option<u64>,

@@ -37,7 +37,7 @@ pub(super) fn check() -> Result<()> {
     }
 }
 
-/// Has fio write to the image in `dir` and returns what it says.
+/// Has fio write to the image in `dir` and returns its figures.
 pub(super) fn run(engine: ImageEngine, load: &Load, dir: &Path) -> Result<Figures> {
     let said = dir.join("fio.err");
     let errors = File::create(&said).context(|| "make a file for what fio says")?;

@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(super) const BYTES_MIN: u64 = 4 << 20;
 /// Images of more blocks than this have not been thought of.
 pub(super) const BYTES_MAX: u64 = (u32::MAX as u64) * BLOCK_BYTES as u64;
-/// For directories, journals and what else a filesystem keeps.
+/// For directories, journals and other data of the filesystem.
 const SPARE_BYTES: u64 = 64 << 20;
 /// A tenth of the disk stays free: filesystems that are nearly full are slow.
 const FREE_SHARE: u64 = 10;

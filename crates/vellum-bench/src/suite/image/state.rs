@@ -58,7 +58,7 @@ named! {
         Qcow2Falloc = "qcow2-falloc",
         /// qcow2 that is written with zeros, by QEMU.
         Qcow2Full = "qcow2-full",
-        /// A raw file, by QEMU: what its server costs.
+        /// A raw file, by QEMU: the cost of its server.
         QemuRaw = "qemu-raw",
     }
 }

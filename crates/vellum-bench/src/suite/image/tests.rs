@@ -1,4 +1,4 @@
-//! A run, small; the rules of the load, in a model; and what verification finds.
+//! A run, small; the rules of the load, in a model; and the findings of verification.
 
 use std::ops::Range;
 
@@ -266,7 +266,7 @@ impl WriteQueue for Faulty {
     }
 }
 
-/// What verification says of `writes` writes to 1 MiB, one of which went wrong.
+/// The verdict of verification on `writes` writes to 1 MiB, one of which went wrong.
 fn said_of(fault: Fault, writes: u64, wrong: u32) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");

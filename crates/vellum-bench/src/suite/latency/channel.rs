@@ -1,4 +1,4 @@
-//! What records go through: the log, pipe or memory of a way, its writers, and its reader.
+//! The channel of records: the log, pipe or memory of a way, its writers, and its reader.
 
 use std::fs::File;
 use std::hint;
@@ -289,7 +289,7 @@ impl Follower for FileReader {
         }
         let Some(patience) = patience else { return Ok(()) };
         wait_for(self.changes.as_fd(), patience)?;
-        // What changed before this is read below.
+        // Records of earlier changes are read below.
         drain(&self.changes, &mut self.buffer, &mut |_| {})?;
         self.read(visit).map(drop)
     }

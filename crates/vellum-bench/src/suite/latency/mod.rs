@@ -55,7 +55,7 @@ const RATE_MAX: u64 = 100_000_000;
 const PIPE_BYTES_MAX: usize = 4096;
 /// The warm-up is so many times shorter than a round.
 const WARM_UP_SHARE: u32 = 4;
-/// Room for what logs prepare ahead.
+/// Room for files that logs prepare ahead.
 const AHEAD_BYTES: u64 = 256 << 20;
 
 named! {
@@ -255,7 +255,7 @@ impl Config {
         own.chain(others.map(Contestant::Foreign)).collect()
     }
 
-    /// What should be known of the other systems before their figures are read.
+    /// Warnings about the other systems, to be known before their figures are read.
     fn warnings(&self) -> Vec<String> {
         let running = self.others.iter().filter(|other| other.missing().is_none());
         let mut warnings: Vec<String> = running.filter_map(|other| other.remark()).collect();

@@ -57,7 +57,7 @@ pub(super) struct Board {
     latencies: Histograms,
 }
 
-/// Appends with all writers, reads along, and checks what came. `dir` is empty.
+/// Appends with all writers, reads along, and checks the records that came. `dir` is empty.
 pub(super) fn measure(
     way: LatencyWay,
     load: &Load,

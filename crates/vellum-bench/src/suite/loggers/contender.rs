@@ -1,4 +1,4 @@
-//! What takes part in the suite: the traits that a logger implements.
+//! Contestants of the suite: the traits that a logger implements.
 //!
 //! | who, when | what |
 //! |---|---|
@@ -55,7 +55,7 @@ pub const VELLUM_DIR: &str = "log";
 
 /// An open logger.
 pub trait Logger: Sync {
-    /// What one thread logs with.
+    /// The handle by which one thread logs.
     ///
     /// # Errors
     ///

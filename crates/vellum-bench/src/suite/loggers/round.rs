@@ -15,7 +15,7 @@ use crate::suite::settle;
 use crate::verify::{Ledger, Splitter};
 use crate::ways::{plain, vellum_text};
 
-/// What all loggers meet alike.
+/// The conditions that are the same for all loggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) threads: u32,
@@ -29,7 +29,7 @@ impl Cell {
         u64::from(self.threads) * self.records
     }
 
-    /// For the ledger, which knows writers by number and need not know what they are.
+    /// For the ledger, which knows writers by number and need not know their kind.
     pub(super) fn setting(self) -> Setting {
         Setting::new(self.threads, self.records, self.bytes)
     }

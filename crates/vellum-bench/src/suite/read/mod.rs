@@ -178,7 +178,8 @@ impl Load {
     fn measure(self, way: ReadWay, dir: &Path) -> Result<f64> {
         let told = figures(LIMIT, 1, || {
             let mut stored = way.store(dir, self)?;
-            // Opening a log that must be recovered syncs it: not what was just written.
+            // Opening a log that must be recovered syncs it: here it is not to sync records that
+            // were just written.
             settle(dir)?;
             let begun = Instant::now();
             let seen = way.read(&mut stored)?;

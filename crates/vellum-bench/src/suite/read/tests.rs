@@ -1,4 +1,4 @@
-//! Small runs, and what verification finds.
+//! Small runs, and the findings of verification.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

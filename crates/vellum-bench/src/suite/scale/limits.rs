@@ -17,7 +17,7 @@ const OTHERS: u64 = 100;
 pub(super) fn check_logs(logs: u32) -> Result<()> {
     let logs = u64::from(logs);
     let descriptors = logs * DESCRIPTORS_PER_LOG + OTHERS;
-    // `raise` takes what the system allows.
+    // `raise` takes all that the system allows.
     let allowed = getrlimit(Resource::Nofile).maximum;
     enough(allowed, descriptors, &format!("{logs} logs"), "file descriptors", "ulimit -Hn")?;
     let mappings = logs * MAPPINGS_PER_LOG + OTHERS;

@@ -11,7 +11,7 @@ use crate::setting::Setting;
 use crate::verify::Ledger;
 use crate::ways::{Appender, Prepared};
 
-/// What an open log takes of the disk beside its records, at most.
+/// The most that an open log takes of the disk beside its records.
 pub(super) const LOG_BYTES_MAX: u64 = 3 << 20;
 
 /// Each is that of one log.

@@ -1,12 +1,12 @@
 //! Suite `scale`: what do many logs, many processes and many segments cost?
 //!
 //! Each table has one number that grows: logs that one process has open, processes that share one
-//! log, segments of one log. What must not grow with it is shown as a multiple of the first number
-//! of the table. Each case runs in processes of its own and takes turns with the others; the
-//! first round is not counted. Afterwards every record is read back.
+//! log, segments of one log. A figure that must not grow with it is shown as a multiple of the
+//! first number of the table. Each case runs in processes of its own and takes turns with the
+//! others; the first round is not counted. Afterwards every record is read back.
 //!
-//! The table `line` has what a cache line costs that two cores want, and the table `simulated` what
-//! follows from it for more cores (`docs/benchmarks.md`).
+//! The table `line` has the cost of a cache line that two cores want, and the table `simulated` the
+//! consequence for more cores (`docs/benchmarks.md`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

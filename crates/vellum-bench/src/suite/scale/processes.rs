@@ -43,8 +43,8 @@ pub(super) const FIGURES: [Figure; 8] = [
     Figure::cost("descriptors", "per process"),
 ];
 
-/// What one process tells. Only that process writes, but for `turn`; the parent reads after it has
-/// ended.
+/// The report of one process. Only that process writes, but for `turn`; the parent reads after it
+/// has ended.
 #[derive(FromZeros)]
 #[repr(C, align(128))]
 struct Words {

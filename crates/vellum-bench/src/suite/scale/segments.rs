@@ -1,4 +1,4 @@
-//! Many segments in one log: what opening, reading, looking and trimming cost then.
+//! Many segments in one log: the cost of opening, reading, looking and trimming.
 //!
 //! Segments are as small as they can be, so that it is their number that costs. One process goes
 //! through the life of a log:

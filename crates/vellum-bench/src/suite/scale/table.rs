@@ -10,7 +10,7 @@ use crate::setting::Setting;
 use crate::ways::{WayName, vellum_log};
 
 named! {
-    /// What grows.
+    /// The number that grows.
     #[non_exhaustive]
     pub enum ScaleTable, "is not a table" {
         /// Logs that one process has open.
@@ -26,7 +26,7 @@ named! {
     }
 }
 
-/// A way, and how many there are of what grows.
+/// A way, and the number that grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) way: WayName,

@@ -33,7 +33,7 @@ use writers::Writer;
 const BLOCK_BYTES: u64 = 4096;
 /// More would only wait for one another.
 const THREADS_MAX: u32 = 256;
-/// For directories, journals and what else a filesystem keeps.
+/// For directories, journals and other data of the filesystem.
 const SPARE_BYTES: u64 = 64 << 20;
 /// A reader of the figures must know it.
 const RANGE_WARNING: &str = "sync-file-range promises nothing: it writes neither the metadata of \
@@ -178,7 +178,7 @@ impl Suite for Config {
     }
 }
 
-/// What all ways of a table have in common.
+/// Conditions that all ways of a table have in common.
 #[derive(Clone, Copy)]
 struct Cell {
     piece_bytes: u64,
@@ -269,7 +269,7 @@ impl Pieces {
         shares.map(|taken| taken.as_secs_f64() * 1e3).map_err(|error| error.within(&what))
     }
 
-    /// What one thread writes.
+    /// The bytes that one thread writes.
     fn share(self, index: u64, path: &Path, round: u32) -> Result<Share> {
         let len = self.bytes / u64::from(self.cell.threads);
         let piece_bytes = if self.way == SyncWay::OneWrite { len } else { self.cell.piece_bytes };

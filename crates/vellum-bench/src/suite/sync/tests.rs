@@ -1,4 +1,4 @@
-//! A run, small; and what verification finds.
+//! A run, small; and the findings of verification.
 
 use std::os::unix::fs::FileExt;
 

@@ -1,4 +1,4 @@
-//! What gets a piece into the file, and onto the device.
+//! The calls that get a piece into the file, and onto the device.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -22,7 +22,7 @@ pub(super) trait Writer: Send {
     }
 }
 
-/// What gets a piece onto the device after its `pwrite`.
+/// The call that gets a piece onto the device after its `pwrite`.
 #[derive(Clone, Copy)]
 pub(super) enum Sync {
     /// `fsync`.

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{Context, Result};
 
-/// What something took.
+/// The time of a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     /// On the wall.

@@ -21,7 +21,7 @@ use crate::suite::options::{from_words, usual};
 const BLOCK_BYTES: u64 = 4096;
 /// A file smaller than this is no measure of anything.
 const BYTES_MIN: u64 = 1 << 20;
-/// For directories, journals and what else a filesystem keeps: a sixteenth, and so much.
+/// For directories, journals and other data of the filesystem: a sixteenth, and so much.
 const SPARE_SHARE: u64 = 16;
 const SPARE_BYTES: u64 = 8 << 20;
 /// Neither a machine with more is known, nor would each have a page of the smallest file.

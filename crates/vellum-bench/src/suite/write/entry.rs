@@ -12,7 +12,7 @@ use crate::process;
 /// One way of a table.
 pub(super) struct Entry {
     pub(super) table: Table,
-    /// What tells it from the others, as the report has it.
+    /// The keys that tell it from the others, as the report has them.
     pub(super) keys: Vec<(&'static str, String)>,
     pub(super) job: Box<dyn Job>,
     /// With how many threads it writes, and whether others with as many are compared with it.
@@ -41,7 +41,7 @@ pub(super) struct Site<'a> {
     pub(super) round: u32,
 }
 
-/// What one round of a case took, in nanoseconds.
+/// The times of one round of a case, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     /// Until the file was ready to be written into.

@@ -106,7 +106,7 @@ fn unpopulated(error: io::Error) -> Error {
     Error::os_or_unsupported(what, error)
 }
 
-/// What one thread does.
+/// Stores as one thread.
 fn store(
     part: &mut MapPart<'_>,
     first: u64,

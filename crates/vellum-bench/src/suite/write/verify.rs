@@ -14,7 +14,7 @@ use crate::error::{Context, Error, Result};
 /// Read in pieces of this size.
 const READ_BYTES: usize = 1 << 20;
 
-/// The file holds what a round wrote into it: `len` bytes, the first of which belongs at `first`.
+/// The file holds the bytes of a round: `len` bytes, the first of which belongs at `first`.
 pub(crate) fn stamped(path: &Path, first: u64, len: u64, round: u32) -> Result<()> {
     let mut source = Source::new(READ_BYTES, round);
     let what = |at: u64| format!("what was written at byte {} is not there", first + at);

@@ -1,4 +1,4 @@
-//! What tells the lines of a chart apart: a colour, a shape, and for half of them dashes.
+//! The marks that tell the lines of a chart apart: a colour, a shape, and for half of them dashes.
 
 use maud::{Markup, html};
 

@@ -68,7 +68,7 @@ struct Core {
     changes: u64,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) ns: f64,

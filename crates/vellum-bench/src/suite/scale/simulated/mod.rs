@@ -1,5 +1,5 @@
-//! What more cores would do, computed: cores that append by the protocol's steps, on a machine
-//! whose cache lines take a while from core to core (`docs/benchmarks.md`).
+//! The speed of more cores, computed: cores that append by the protocol's steps, on a machine whose
+//! cache lines take a while from core to core (`docs/benchmarks.md`).
 //!
 //! Nothing is measured and nothing is written. Each round has another seed, so a run can be
 //! repeated to the last digit.
