@@ -258,7 +258,7 @@ typedef enum {
 typedef enum {
     // As the log has it; in a new log as VELLUM_PREALLOCATE_AUTO.
     VELLUM_PREALLOCATE_DEFAULT = 0,
-    // What suits the filesystem.
+    // The method that suits the filesystem.
     VELLUM_PREALLOCATE_AUTO = 1,
     // Not at all: the file grows with the log.
     VELLUM_PREALLOCATE_OFF = 2,
@@ -298,7 +298,7 @@ typedef enum {
     VELLUM_COMPRESS_GZIP = 3,
 } vellum_compress;
 
-// What an append does on a full disk. For vellum_options.on_full.
+// The behaviour of an append on a full disk. For vellum_options.on_full.
 typedef enum {
     // It returns VELLUM_NO_SPACE.
     VELLUM_ON_FULL_ERROR = 0,
@@ -310,8 +310,8 @@ typedef enum {
     VELLUM_ON_FULL_DROP = 2,
 } vellum_on_full;
 
-// What an append does when as many segments as may hold records that are not durable. For
-// vellum_options.on_stage_full.
+// The behaviour of an append when the stage is full: as many segments as may be hold records that
+// are not durable. For vellum_options.on_stage_full.
 typedef enum {
     // It commits what was appended before, and then appends.
     VELLUM_ON_STAGE_FULL_COMMIT = 0,
@@ -423,7 +423,7 @@ typedef enum {
 // From vellum_open, until vellum_close. Any number of threads may use it at once.
 typedef struct vellum_log vellum_log;
 
-// What opening the log had to recover.
+// The recovery on opening the log.
 typedef struct {
     // sizeof(vellum_recovery), set by the caller.
     size_t struct_size;
@@ -466,7 +466,7 @@ int vellum_open(const char *path, const vellum_options *options, vellum_log **lo
 // Opens the log at the path of `log` once more: joins the one that is there, or makes one with the
 // same layout, way to fill and policy. To continue after VELLUM_REMOVED.
 //
-// All processes that do so are in the same new log. `log` stays as it is, for what still reads or
+// All processes that do so are in the same new log. `log` stays as it is, for its readers and
 // commits, until it is closed. A relative path is meant from where it was opened. Where the
 // directory is still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
 // NAME.removed-TIME-PID first. `*reopened` is to be closed by vellum_close.
@@ -500,11 +500,11 @@ uint32_t vellum_log_layout(const vellum_log *log);
 // Oldest position that is still kept. 0 for NULL. Costs a read of memory, as the next three.
 uint64_t vellum_begin(const vellum_log *log);
 
-// End of what survives a power cut. 0 for NULL.
+// End of the records that survive a power cut. 0 for NULL.
 uint64_t vellum_durable(const vellum_log *log);
 
-// End of what readers can see: everything before it is filled. 0 for NULL. The next record starts
-// there, so it may be stored as the place to read from (vellum_position_of).
+// End of the records that readers can see: everything before it is filled. 0 for NULL. The next
+// record starts there, so it may be stored as the place to read from (vellum_position_of).
 uint64_t vellum_published(const vellum_log *log);
 
 // Waits until every reader sees the record at `lsn`, and everything before it, up to `timeout_ns`
@@ -669,7 +669,7 @@ typedef struct {
     uint64_t after_s;
     // The same, at the latest.
     uint64_t before_s;
-    // The file; of a text log's that is gone, what its name looked like. Borrowed from the
+    // The file; of a text log's that is gone, the pattern of its name. Borrowed from the
     // vellum_stat, or until the next vellum_reader_take_gap.
     const char *path;
     // Its fault, the remedy, the size and the time of the missing part: a sentence without its
@@ -801,8 +801,8 @@ int vellum_reader_take_gap(vellum_reader *reader, vellum_gap *gap);
 
 // Has a reader stop at `end`: it returns the records that start before. UINT64_MAX takes it back.
 //
-// There vellum_reader_next returns VELLUM_END, and vellum_reader_follow does not wait. What tells
-// that from the end of the log is that vellum_reader_position is not below `end`.
+// There vellum_reader_next returns VELLUM_END, and vellum_reader_follow does not wait. Unlike at
+// the end of the log, vellum_reader_position is not below `end`.
 int vellum_reader_stop_at(vellum_reader *reader, uint64_t end);
 
 // Where the next record will be looked for: behind all that was returned or left out, and not
@@ -835,7 +835,7 @@ int vellum_backwards_open(const vellum_log *log, uint64_t before, vellum_backwar
 //
 // Errors: VELLUM_CORRUPT for damage, with file and position.
 //
-// Cost: it reads what it returns three times at most, and copies it once.
+// Cost: it reads each returned byte three times at most, and copies it once.
 int vellum_backwards_next(vellum_backwards *backwards, vellum_record *record);
 
 // When the record that was returned last was appended, in nanoseconds since 1970. 0 in a log
@@ -1088,7 +1088,7 @@ void vellum_committer_stop(vellum_committer *committer);
 // Borrowed until vellum_completion_close: do not close it, nothing needs to be read from it.
 int vellum_completion_fd(const vellum_completion *completion);
 
-// What came of it: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,
+// Its result: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,
 // VELLUM_POISONED when it never will be.
 int vellum_completion_outcome(const vellum_completion *completion);
 
@@ -1151,7 +1151,7 @@ void vellum_checkpoint_event_close(vellum_checkpoint_event *event);
 // From vellum_keeper_start, until vellum_keeper_stop. In a forked child there is no such thread.
 typedef struct vellum_keeper vellum_keeper;
 
-// What vellum_trim did.
+// Counts of vellum_trim.
 typedef struct {
     // sizeof(vellum_trim_report), set by the caller.
     size_t struct_size;
@@ -1227,9 +1227,9 @@ typedef struct {
     size_t struct_size;
     // Oldest position still kept.
     uint64_t begin;
-    // End of what survives a power cut.
+    // End of the records that survive a power cut.
     uint64_t durable;
-    // End of what readers can see.
+    // End of the records that readers can see.
     uint64_t published;
     // End of the reserved space.
     uint64_t tail;
@@ -1303,7 +1303,7 @@ typedef struct {
     uint64_t lost_end;
 } vellum_summary;
 
-// What commits did since the control file was made.
+// Counts of commits since the control file was made.
 typedef struct {
     // sizeof(vellum_commits), set by the caller.
     size_t struct_size;
@@ -1356,7 +1356,7 @@ int vellum_stat_summary(const vellum_stat *stat, vellum_summary *summary);
 // The outcome of the newest recovery, by any process.
 int vellum_stat_recovery(const vellum_stat *stat, vellum_recovery *recovery);
 
-// What commits did.
+// Counts of commits.
 int vellum_stat_commits(const vellum_stat *stat, vellum_commits *commits);
 
 // The log's policy.
@@ -1551,8 +1551,8 @@ typedef struct {
     uint32_t status;
     // The process that ships, where it can be seen; otherwise 0.
     uint32_t pid;
-    // What failed last: 1 no answer, 2 refused, 3 there is no such place, 4 too many requests,
-    // 5 another failure of the store, 6 what is read here; 0 where nothing did.
+    // The last fault: 1 no answer, 2 refused, 3 there is no such place, 4 too many requests, 5
+    // another failure of the store, 6 what is read here; 0 where nothing did.
     uint32_t fault;
     // A number of the store's for it, such as an HTTP status, or 0.
     uint32_t fault_code;
@@ -1725,7 +1725,7 @@ int vellum_stat_cursor(const vellum_stat *stat, size_t index, vellum_cursor_stat
 // From vellum_verify or vellum_repair, until vellum_damage_list_free.
 typedef struct vellum_damage_list vellum_damage_list;
 
-// What vellum_verify counted.
+// Counts of vellum_verify.
 typedef struct {
     // sizeof(vellum_verify_report), set by the caller.
     size_t struct_size;
@@ -1749,7 +1749,7 @@ typedef struct {
     uint64_t damage_count;
 } vellum_verify_report;
 
-// What vellum_repair saved.
+// Counts of vellum_repair.
 typedef struct {
     // sizeof(vellum_repair_report), set by the caller.
     size_t struct_size;

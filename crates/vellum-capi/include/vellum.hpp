@@ -49,7 +49,7 @@ class Error {
 };
 
 #if defined(__cpp_exceptions)
-// What Result::or_throw throws.
+// The exception that Result::or_throw throws.
 class Exception : public std::runtime_error {
   public:
     explicit Exception(const Error &error)
@@ -361,7 +361,7 @@ class Completion {
     // Readable (POLLIN), for good, when the commit is done or has failed; not to be closed.
     int fd() const { return vellum_completion_fd(handle_.get()); }
 
-    // What came of it; nothing while it is on its way.
+    // Its result; nothing while it is on its way.
     std::optional<Status> outcome() const
     {
         int code = vellum_completion_outcome(handle_.get());
@@ -669,7 +669,7 @@ class Log {
 
     std::string_view path() const { return vellum_log_path(get()); }
 
-    // Closes the log as its destructor does, and tells what went wrong. The log is gone afterwards.
+    // Closes the log as its destructor does, and returns errors. The log is gone afterwards.
     Status close() && { return detail::status(vellum_close(handle_.release())); }
 
     vellum_log *get() const { return handle_.get(); }

@@ -51,7 +51,7 @@ pub extern "C" fn vellum_backwards_open(
 ///
 /// Errors: VELLUM_CORRUPT for damage, with file and position.
 ///
-/// Cost: it reads what it returns three times at most, and copies it once.
+/// Cost: it reads each returned byte three times at most, and copies it once.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_backwards_next(
     backwards: Option<&mut vellum_backwards>,

@@ -118,7 +118,7 @@ pub extern "C" fn vellum_completion_fd(completion: Option<&vellum_completion>) -
     guard_or(-1, || Ok(required(completion, "completion")?.completion.descriptor()?.as_raw_fd()))
 }
 
-/// What came of it: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,
+/// Its result: VELLUM_OK when the record is durable, VELLUM_PENDING while it is on its way,
 /// VELLUM_POISONED when it never will be.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_completion_outcome(completion: Option<&vellum_completion>) -> c_int {

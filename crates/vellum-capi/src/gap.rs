@@ -26,7 +26,7 @@ pub struct vellum_gap {
     pub after_s: u64,
     /// The same, at the latest.
     pub before_s: u64,
-    /// The file; of a text log's that is gone, what its name looked like. Borrowed from the
+    /// The file; of a text log's that is gone, the pattern of its name. Borrowed from the
     /// vellum_stat, or until the next vellum_reader_take_gap.
     pub path: *const c_char,
     /// Its fault, the remedy, the size and the time of the missing part: a sentence without its

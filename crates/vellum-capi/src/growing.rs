@@ -91,7 +91,7 @@ impl<T: Growing> Place<T> {
         Ok(Place { at, size: checked(size)? })
     }
 
-    /// Writes what both sides know, and zeros to what only the caller knows.
+    /// Writes the fields that both sides know, and zeros to those that only the caller knows.
     pub(crate) fn put(self, value: &T) {
         if self.at.is_null() {
             return;

@@ -19,7 +19,7 @@
 //!
 //! Handles are references and boxes in Rust (`Option<&vellum_log>` is a pointer that may be NULL),
 //! so that ownership can be read from a function's type: `&` may be used by many threads at once,
-//! `&mut` by one at a time, and what takes a `Box` ends it.
+//! `&mut` by one at a time, and a function that takes a `Box` ends it.
 //!
 //! Comments on public items are written for the header, which is made of them
 //! (`VELLUM_BLESS=1 cargo test -p vellum-capi header`); the common part of all functions is in

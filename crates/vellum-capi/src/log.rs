@@ -69,7 +69,7 @@ pub unsafe extern "C" fn vellum_open(
 /// Opens the log at the path of `log` once more: joins the one that is there, or makes one with the
 /// same layout, way to fill and policy. To continue after VELLUM_REMOVED.
 ///
-/// All processes that do so are in the same new log. `log` stays as it is, for what still reads or
+/// All processes that do so are in the same new log. `log` stays as it is, for its readers and
 /// commits, until it is closed. A relative path is meant from where it was opened. Where the
 /// directory is still there without its file `lock`, as in the middle of `rm -rf`, it is renamed to
 /// NAME.removed-TIME-PID first. `*reopened` is to be closed by vellum_close.
@@ -148,14 +148,14 @@ pub extern "C" fn vellum_begin(log: Option<&vellum_log>) -> u64 {
     position(log, Log::begin)
 }
 
-/// End of what survives a power cut. 0 for NULL.
+/// End of the records that survive a power cut. 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_durable(log: Option<&vellum_log>) -> u64 {
     position(log, Log::durable)
 }
 
-/// End of what readers can see: everything before it is filled. 0 for NULL. The next record starts
-/// there, so it may be stored as the place to read from (vellum_position_of).
+/// End of the records that readers can see: everything before it is filled. 0 for NULL. The next
+/// record starts there, so it may be stored as the place to read from (vellum_position_of).
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_published(log: Option<&vellum_log>) -> u64 {
     position(log, Log::published)
@@ -208,7 +208,7 @@ pub enum vellum_recovery_reason {
     VELLUM_RECOVERY_STAGE_LOST = 7,
 }
 
-/// What opening the log had to recover.
+/// The recovery on opening the log.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_recovery {

@@ -77,7 +77,7 @@ pub enum vellum_layout {
 pub enum vellum_preallocate {
     /// As the log has it; in a new log as VELLUM_PREALLOCATE_AUTO.
     VELLUM_PREALLOCATE_DEFAULT = 0,
-    /// What suits the filesystem.
+    /// The method that suits the filesystem.
     VELLUM_PREALLOCATE_AUTO = 1,
     /// Not at all: the file grows with the log.
     VELLUM_PREALLOCATE_OFF = 2,
@@ -121,7 +121,7 @@ pub enum vellum_compress {
     VELLUM_COMPRESS_GZIP = 3,
 }
 
-/// What an append does on a full disk. For vellum_options.on_full.
+/// The behaviour of an append on a full disk. For vellum_options.on_full.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_on_full {
@@ -135,8 +135,8 @@ pub enum vellum_on_full {
     VELLUM_ON_FULL_DROP = 2,
 }
 
-/// What an append does when as many segments as may hold records that are not durable. For
-/// vellum_options.on_stage_full.
+/// The behaviour of an append when the stage is full: as many segments as may be hold records that
+/// are not durable. For vellum_options.on_stage_full.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum vellum_on_stage_full {
@@ -365,7 +365,7 @@ fn process(options: Options, asked: &vellum_options) -> Outcome<Options> {
     Ok(options)
 }
 
-/// What shapes the files.
+/// Sets the options that shape the files.
 fn shape(mut options: Options, asked: &vellum_options) -> Outcome<Options> {
     const FILLS: [Fill; 3] = [Fill::Mapped, Fill::Pwrite, Fill::Staged];
     if let Some(preallocate) = choice(&PREALLOCATES, asked.preallocate, "preallocate")? {

@@ -286,8 +286,8 @@ pub unsafe extern "C" fn vellum_reader_take_gap(
 
 /// Has a reader stop at `end`: it returns the records that start before. UINT64_MAX takes it back.
 ///
-/// There vellum_reader_next returns VELLUM_END, and vellum_reader_follow does not wait. What tells
-/// that from the end of the log is that vellum_reader_position is not below `end`.
+/// There vellum_reader_next returns VELLUM_END, and vellum_reader_follow does not wait. Unlike at
+/// the end of the log, vellum_reader_position is not below `end`.
 #[unsafe(no_mangle)]
 pub extern "C" fn vellum_reader_stop_at(reader: Option<&mut vellum_reader>, end: u64) -> c_int {
     guard(|| {

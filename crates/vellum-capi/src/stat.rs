@@ -79,9 +79,9 @@ pub struct vellum_summary {
     pub struct_size: usize,
     /// Oldest position still kept.
     pub begin: u64,
-    /// End of what survives a power cut.
+    /// End of the records that survive a power cut.
     pub durable: u64,
-    /// End of what readers can see.
+    /// End of the records that readers can see.
     pub published: u64,
     /// End of the reserved space.
     pub tail: u64,
@@ -158,7 +158,7 @@ pub struct vellum_summary {
 // SAFETY: repr(C), size first, words, pointers and two pairs of half words.
 unsafe impl Growing for vellum_summary {}
 
-/// What commits did since the control file was made.
+/// Counts of commits since the control file was made.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_commits {
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn vellum_stat_recovery(
     })
 }
 
-/// What commits did.
+/// Counts of commits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vellum_stat_commits(
     stat: Option<&vellum_stat>,

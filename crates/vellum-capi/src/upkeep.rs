@@ -21,7 +21,7 @@ pub extern "C" fn vellum_rotate(log: Option<&vellum_log>) -> c_int {
     })
 }
 
-/// What vellum_trim did.
+/// Counts of vellum_trim.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_trim_report {

@@ -45,7 +45,7 @@ pub struct vellum_damage {
 // SAFETY: repr(C), size first, words and pointers only.
 unsafe impl Growing for vellum_damage {}
 
-/// What vellum_verify counted.
+/// Counts of vellum_verify.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_verify_report {
@@ -74,7 +74,7 @@ pub struct vellum_verify_report {
 // SAFETY: repr(C), size first, words only.
 unsafe impl Growing for vellum_verify_report {}
 
-/// What vellum_repair saved.
+/// Counts of vellum_repair.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_repair_report {

@@ -39,8 +39,8 @@ pub struct vellum_ship {
     pub status: u32,
     /// The process that ships, where it can be seen; otherwise 0.
     pub pid: u32,
-    /// What failed last: 1 no answer, 2 refused, 3 there is no such place, 4 too many requests,
-    /// 5 another failure of the store, 6 what is read here; 0 where nothing did.
+    /// The last fault: 1 no answer, 2 refused, 3 there is no such place, 4 too many requests, 5
+    /// another failure of the store, 6 what is read here; 0 where nothing did.
     pub fault: u32,
     /// A number of the store's for it, such as an HTTP status, or 0.
     pub fault_code: u32,

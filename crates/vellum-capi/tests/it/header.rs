@@ -49,7 +49,7 @@ fn header_path() -> PathBuf {
     crate_dir().join("include/vellum.h")
 }
 
-/// What cbindgen makes of one source file.
+/// Text that cbindgen makes of one source file.
 fn part(name: &str) -> String {
     let config = cbindgen::Config::from_file(crate_dir().join("cbindgen.toml")).unwrap();
     let source = crate_dir().join("src").join(name).with_extension("rs");

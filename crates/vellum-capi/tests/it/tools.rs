@@ -40,7 +40,7 @@ pub(crate) fn have_spdlog() -> bool {
     is_there
 }
 
-/// Runs a command that is to succeed; returns what it printed.
+/// Runs a command that is to succeed; returns its output.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -86,7 +86,7 @@ pub(crate) fn prefix() -> PathBuf {
     root().join(PREFIX)
 }
 
-/// What pkg-config says of the installed library.
+/// The answer of pkg-config about the installed library.
 pub(crate) fn pkg_config(questions: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.arg("--define-prefix").args(questions).arg("vellum");
