@@ -1,8 +1,8 @@
 //! The command `vellum`: append, read, inspect and measure logs.
 //!
-//! `args` turns words of the command line into values, `commands` has a file for each command
-//! that acts on them, and `table` shows what comes of it. The crate `vellum-command` has what
-//! other programs do in the same way: output, exit codes and signals.
+//! `args` turns words of the command line into values, `commands` has a file for each command that
+//! acts on them, and `table` shows results. The crate `vellum-command` has the parts that other
+//! programs share: output, exit codes and signals.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ struct Internal {
     command: InternalCommand,
 }
 
-/// What such a process does.
+/// The tasks of such a process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InternalCommand {
     DemoWriter(DemoWriterArgs),

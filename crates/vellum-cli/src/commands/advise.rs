@@ -32,7 +32,7 @@ pub(super) fn run(args: &AdviseArgs) -> Result<Outcome> {
     judge(&advised)
 }
 
-/// Writes the advice down if that is wanted; says what became of it.
+/// Writes the advice down if that is wanted; reports the result.
 fn store(args: &AdviseArgs, advised: &Advised) -> Result<String> {
     if args.write {
         let path = advised.write(&args.dir, args.force)?;

@@ -67,7 +67,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// What happened while writers wrote.
+/// Events while writers wrote.
 struct Race {
     fates: Vec<Fate>,
     duration: Duration,
@@ -222,7 +222,7 @@ fn how_to_look(path: &Path) -> String {
     )
 }
 
-/// Three lines that say what just happened.
+/// Three lines on the events of the race.
 fn conclusion(race: &Race, costs: Option<String>) -> String {
     let (writers, records) = (race.fates.len(), race.acknowledged());
     let (number, after) = race.killed().map_or((0, 0), |(n, fate)| (n, fate.acknowledged.len()));

@@ -36,7 +36,7 @@ fn suites() -> impl Iterator<Item = &'static &'static [&'static str]> {
     SUITES.iter().filter(move |suite| has_qemu || !suite.contains(&QEMU))
 }
 
-/// What keeps this machine from making filesystems for a run, if anything does.
+/// The reason why this machine cannot make filesystems for a run, if there is one.
 fn missing() -> Option<String> {
     let place = Place::new();
     let mut command = vellum();

@@ -26,7 +26,7 @@ pub(crate) struct Browser {
     messages: Receiver<Value>,
     session: Option<String>,
     last_id: u64,
-    /// What happened since the page was opened.
+    /// Events since the page was opened.
     events: Vec<Value>,
     _profile: TempDir,
 }
@@ -154,7 +154,7 @@ impl Browser {
 
     /// Errors that the page made, and everything it asked for but itself, since it was opened.
     pub(crate) fn complaints(&mut self) -> Vec<Value> {
-        // What happened before this was answered has been told.
+        // Events before this answer have been reported.
         self.evaluate("0");
         let is_bad = |event: &&Value| {
             let params = &event["params"];

@@ -1,4 +1,4 @@
-//! What commands leave in the page cache.
+//! Pages that commands leave in the page cache.
 
 use std::path::{Path, PathBuf};
 

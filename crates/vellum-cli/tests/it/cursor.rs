@@ -126,8 +126,8 @@ fn a_follower_owns_its_cursor_and_leaves_it_to_the_next() {
     }
 }
 
-/// Has `tail --cursor x --ack` print `count` records, acknowledges what `acks` makes of the
-/// positions behind them, and ends the input; returns what was printed, and the exit code.
+/// Has `tail --cursor x --ack` print `count` records, acknowledges as `acks` makes of the positions
+/// behind them, and ends the input; returns the output, and the exit code.
 fn acknowledge(place: &Place, count: usize, acks: impl Fn(&[String]) -> String) -> (String, i32) {
     let mut tail = place.start("tail", &["--cursor", "x", "--ack", "--positions"]);
     let lines: Vec<String> = (0..count).map(|_| tail.line()).collect();

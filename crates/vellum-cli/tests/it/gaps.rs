@@ -33,7 +33,7 @@ fn text_log() -> Place {
 /// The fate of a file.
 type Deed = fn(&Path);
 
-/// What operators do to a closed file.
+/// Operators' changes of a closed file.
 const DEEDS: [(&str, Deed); 5] = [
     ("removed", |file| fs::remove_file(file).unwrap()),
     ("moved", |file| {

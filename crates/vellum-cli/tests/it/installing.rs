@@ -9,7 +9,7 @@ use super::support::Place;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vellum");
 
 /// Runs a target of the Makefile below `root`, with the program of the tests instead of a release;
-/// returns what it printed.
+/// returns its output.
 fn make(target: &str, root: &Path, ship: &Path) -> String {
     let mut make = Command::new("make");
     make.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).args(["-s", target]);

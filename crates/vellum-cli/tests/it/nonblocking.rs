@@ -16,7 +16,8 @@ use super::support::{Place, Running, run, vellum};
 
 const PIPE_BYTES: usize = 4096;
 
-/// What came out of a pipe that takes nothing without being asked again, and how the command ended.
+/// The output through a pipe that takes nothing without being asked again, and the end of the
+/// command.
 fn through_a_slow_pipe(
     command: &mut Command,
     stream: fn(&mut Command, PipeWriter),

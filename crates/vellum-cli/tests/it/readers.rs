@@ -1,4 +1,4 @@
-//! What reads a log changes nothing in it, and goes past the dead.
+//! Readers change nothing in a log, and go past the dead.
 
 use std::fs;
 use std::io::{BufRead, Read, Write};

@@ -9,15 +9,16 @@ use std::process::{Child, Command, Stdio};
 
 use super::support::{Place, Running};
 
-/// What ships to `at-least.txt`: every line, with the position behind it. It starts a program for
-/// each, so that many wait in the pipe when it is killed.
+/// The program that ships to `at-least.txt`: every line, with the position behind it. It starts a
+/// program for each, so that many wait in the pipe when it is killed.
 const AT_LEAST_ONCE: &str = r#"
 test -p acks-a || mkfifo acks-a
 vellum tail test.log --cursor a --ack $FOLLOW --positions 0<>acks-a |
 while IFS= read -r r; do printf '%s\n' "$r" | cat >> at-least.txt && echo "${r%%$TAB*}"; done 1<>acks-a
 "#;
 
-/// What ships to `exactly.txt`, where each line is stored with its position by one write.
+/// The program that ships to `exactly.txt`, where each line is stored with its position by one
+/// write.
 const EXACTLY_ONCE: &str = r#"
 test -p acks-b || mkfifo acks-b
 last=$(tail -n 1 exactly.txt 2>/dev/null | cut -f 1)
@@ -98,7 +99,7 @@ fn every_line_is_shipped_at_least_once_and_by_positions_exactly_once() {
         for writer in 0..2 {
             acknowledged.extend(append(&place, round, writer));
         }
-        // Killed in the middle of what there is to ship.
+        // Killed in the middle of shipping.
         while shipped(&place, "at-least.txt").len() < before + 10 * (round + 1) {
             std::thread::yield_now();
         }

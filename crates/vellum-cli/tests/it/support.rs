@@ -51,7 +51,7 @@ pub(crate) struct Running {
 /// The program, without the environment that changes what it looks like.
 pub(crate) fn vellum() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vellum"));
-    // What decides about styles, of which machines that build and test set some.
+    // Variables that decide about styles, of which machines that build and test set some.
     for name in ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }

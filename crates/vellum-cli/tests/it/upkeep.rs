@@ -319,6 +319,6 @@ fn quiet_commands_say_nothing_of_what_they_did() {
     flip(&place.segments()[0], 4096 + 40);
     let ran = run(&["verify", "-q", &log], b"");
     assert_eq!((ran.code, ran.stdout.len(), ran.stderr.as_str()), (3, 0, ""));
-    // What goes wrong is told.
+    // Faults are reported.
     run(&["trim", "-q", "--before", "9999999999", &log], b"").complaint(1);
 }

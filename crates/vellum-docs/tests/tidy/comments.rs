@@ -6,11 +6,10 @@ use crate::files::{Source, named};
 
 /// Free relative clauses in 1000 words of comment, rounded up, of each crate and of `go/`. None of
 /// a crate that is not named.
-const CLAUSES: [(&str, usize); 8] = [
+const CLAUSES: [(&str, usize); 7] = [
     ("vellum", 1),
     ("vellum-bench", 5),
     ("vellum-capi", 1),
-    ("vellum-cli", 1),
     ("vellum-doctor", 14),
     ("vellum-ship", 1),
     ("vellum-testkit", 1),

@@ -39,7 +39,7 @@ pub(crate) struct BenchPublishArgs {
 /// A measurement for the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measurement {
-    /// What its file is called.
+    /// The name of its file.
     pub(crate) name: &'static str,
     /// The words behind `vellum bench`, or behind the program that measures other engines.
     pub(crate) words: &'static str,

@@ -27,7 +27,7 @@ pub(super) struct Committer {
     oldest_at: Cell<Option<Instant>>,
     /// Positions to tell after the next commit.
     untold: RefCell<Vec<Lsn>>,
-    /// What went wrong while input was waited for.
+    /// The failure while input was waited for.
     failure: RefCell<Option<anyhow::Error>>,
 }
 
@@ -113,7 +113,7 @@ impl Committer {
         Ok(())
     }
 
-    /// What went wrong while input was waited for.
+    /// The failure while input was waited for.
     pub(super) fn take_failure(&self) -> Option<anyhow::Error> {
         self.failure.take()
     }

@@ -37,7 +37,7 @@ impl Ending {
         Ok(ending)
     }
 
-    /// What to poll for a signal.
+    /// The end of a pipe to poll for a signal.
     pub(super) fn asked(&self) -> &PipeReader {
         self.asked.news()
     }

@@ -35,11 +35,11 @@ pub(super) struct Input<'a> {
     file: File,
     /// When a signal came.
     asked_at: Option<Instant>,
-    /// What there was to read when the time was over, and is not read.
+    /// Input that was there when the time was over, and is not read.
     rest: Option<u64>,
 }
 
-/// What became of waiting.
+/// The result of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waited {
     HasInput,

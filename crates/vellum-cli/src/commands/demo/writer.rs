@@ -65,7 +65,7 @@ pub(super) struct Writer {
     reports: BufReader<ChildStdout>,
 }
 
-/// What became of a writer.
+/// The end of a writer.
 pub(super) struct Fate {
     /// Its process number.
     pub(super) pid: u32,

@@ -1,4 +1,4 @@
-//! What commits did, for people and for programs.
+//! Counts of commits, for people and for programs.
 
 use std::fmt::Write;
 

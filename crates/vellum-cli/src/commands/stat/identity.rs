@@ -38,7 +38,7 @@ fn tag_text(tag: u64) -> String {
     format!("{tag:#018x}")
 }
 
-/// What of this goes into JSON.
+/// The part of this that goes into JSON.
 #[derive(Serialize)]
 pub(super) struct JsonIdentity {
     /// 32 hexadecimal digits; `null` where an earlier version made the log.

@@ -83,7 +83,7 @@ struct Commits {
     sync_micros: [u64; 24],
     /// How long they took together.
     sync_micros_sum: u64,
-    /// What half of the syncs, and 99 of 100, stay below.
+    /// Half of the syncs, and 99 of 100, take no longer than these.
     sync_micros_p50: Option<u64>,
     sync_micros_p99: Option<u64>,
 }

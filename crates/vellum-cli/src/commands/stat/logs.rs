@@ -50,7 +50,7 @@ pub(super) struct State {
     pub(super) disk_bytes: u64,
     /// Whether there is no space left where it is.
     pub(super) is_disk_full: bool,
-    /// What came since the look before.
+    /// The rates since the look before.
     pub(super) rates: Option<Rates>,
 }
 
@@ -115,7 +115,8 @@ fn directory_id(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(log_directory(path)).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// What people call the log in a directory: `app.log` where that is a link to `app.log.d`.
+/// The name that people use for the log in a directory: `app.log` where that is a link to
+/// `app.log.d`.
 fn called(directory: PathBuf) -> PathBuf {
     let is_its = |link: &PathBuf| link.is_symlink() && log_directory(link) == directory;
     log_link(&directory).filter(is_its).unwrap_or(directory)

@@ -129,7 +129,7 @@ fn removed(stat: &RemovedStat) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What could not be removed, and what to do; nothing where there is nothing.
+/// Files that could not be removed, and the remedy; nothing where there are none.
 fn left_over(RemovedFiles { files, bytes: len, .. }: RemovedFiles) -> Option<String> {
     let what = format!("{}, {}, not removed", count(files, "file"), bytes(len));
     let remedy = "open the log as a user who may, such as their owner in a sticky directory";

@@ -8,7 +8,7 @@ use vellum::stat::Stat;
 
 use crate::table::bytes;
 
-/// What came in a second.
+/// Events in a second.
 #[derive(Debug, Serialize)]
 pub(super) struct Rates {
     pub(super) appended_bytes: u64,

@@ -12,7 +12,7 @@ use crate::table::bytes;
 #[derive(Serialize)]
 pub(super) struct JsonShip {
     status: &'static str,
-    /// What failed last, and the store's number for it, such as an HTTP status.
+    /// The last fault, and the store's number for it, such as an HTTP status.
     fault: Option<&'static str>,
     fault_number: Option<u16>,
     pid: Option<u32>,

@@ -22,8 +22,8 @@ use crate::commands::open::{is_missing, open_to_read};
 /// How often to look whether there is a log.
 const LOOK_FOR_LOG: Duration = Duration::from_millis(100);
 
-/// What tells a log from another at the same path. No number is given out again while the log is
-/// open.
+/// Numbers that tell a log from another at the same path. No number is given out again while the
+/// log is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,

@@ -139,7 +139,7 @@ impl Tail {
         }
     }
 
-    /// Has standard output take what was printed, up to `position`, and moves the cursor there,
+    /// Has standard output take the printed records, up to `position`, and moves the cursor there,
     /// unless that is to be acknowledged.
     fn take(&mut self, position: Lsn) -> Result<()> {
         self.printer.flush()?;
