@@ -8,7 +8,7 @@ use vellum::ErrorKind;
 
 use crate::{output, signals};
 
-/// What went wrong, for people.
+/// The failure, for people.
 pub type Result<T, E = anyhow::Error> = std::result::Result<T, E>;
 
 /// A command that came to its end.
@@ -137,7 +137,7 @@ const NOT_TYPED: [&str; 12] = [
     "tuning",
 ];
 
-/// What an option of the library is called on a command line; as it is where no command has it.
+/// The name of an option of the library on a command line; as it is where no command has it.
 pub fn typed(option: &str) -> String {
     match option {
         "segment_capacity_bytes" => "--segment-bytes".into(),

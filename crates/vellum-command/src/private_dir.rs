@@ -110,7 +110,7 @@ impl fmt::Debug for PrivateDir {
 
 impl Drop for PrivateDir {
     fn drop(&mut self) {
-        // What could not be removed is told by `close`.
+        // `close` reports files that could not be removed.
         let _ = remove(&self.dir, &self.path);
     }
 }

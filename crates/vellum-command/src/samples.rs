@@ -1,5 +1,5 @@
-//! What samples come to: minimum, median, maximum and quantiles. They are exact, because the
-//! samples are there; a histogram would round them.
+//! Figures of samples: minimum, median, maximum and quantiles. They are exact, because the samples
+//! are there; a histogram would round them.
 
 use serde::Serialize;
 

@@ -134,7 +134,7 @@ pub struct LsArgs {
 /// may depend on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retained {
-    /// What ended so long ago at most.
+    /// Generations that ended so long ago at most.
     Age(Duration),
     /// The newest so many bytes.
     Bytes(u64),

@@ -16,7 +16,7 @@ use signal_hook::low_level::pipe;
 /// The signals by which a supervisor or a terminal asks a process to end.
 const ASKING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// What ends a run early that tells its result then.
+/// Signals that end a run early, which reports its result then.
 pub const INTERRUPTING: [i32; 2] = [SIGINT, SIGTERM];
 
 /// Signals that ask this process to end in good order. A second one ends it at once, but for

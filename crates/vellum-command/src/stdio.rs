@@ -101,7 +101,7 @@ pub fn shows_styles() -> bool {
     AutoStream::choice(&io::stdout()) != ColorChoice::Never
 }
 
-/// In one piece, so that what other processes say does not come in between.
+/// In one piece, so that the output of other processes does not come in between.
 fn put(mut stream: impl Write, text: &str, choice: ColorChoice) -> io::Result<()> {
     match choice {
         ColorChoice::Never => stream.write_all(strip_str(text).to_string().as_bytes()),
