@@ -82,7 +82,7 @@ const AREAS: &[Area] = &[
     },
 ];
 
-/// Not changed: the models, what chooses between them, and tests.
+/// Not changed: the models, the switch between them, and tests.
 const LEFT_OUT: [&str; 5] = ["model", "weak", "primitive", "tests", "mod"];
 
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<&'static Area>> {

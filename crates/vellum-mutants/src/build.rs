@@ -14,7 +14,8 @@ use crate::mutate::{self, Mutant};
 /// `VELLUM_REACHED` names a file with a byte for each, which becomes 1 where a process asks.
 const SWITCH: &str = include_str!("switch.rs");
 
-/// Copies what git knows of the repository that this is called in, and removes what is gone there.
+/// Copies the files that git knows of the repository that this is called in, and removes files that
+/// are gone there.
 pub(crate) fn copy(work: &Path) -> Result<PathBuf> {
     let copy = work.join("copy");
     std::fs::create_dir_all(&copy)?;

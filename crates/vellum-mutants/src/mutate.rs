@@ -22,7 +22,7 @@ pub(crate) struct Mutant {
 }
 
 impl Mutant {
-    /// What stays the same when other lines of its file change.
+    /// The part that stays the same when other lines of its file change.
     pub(crate) fn key(&self) -> String {
         let Mutant { function, change, same, .. } = self;
         format!("{}\t{function}\t{change}\t{same}", self.path())

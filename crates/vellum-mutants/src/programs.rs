@@ -88,7 +88,7 @@ fn look(
     Ok(Some(Test { program, name: name.to_owned(), took, reached }))
 }
 
-/// Runs tests with a mutant, and returns what noticed it.
+/// Runs tests with a mutant, and returns the one that noticed it.
 pub(crate) fn notices(
     path: &Path,
     copy: &Path,

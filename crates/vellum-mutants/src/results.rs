@@ -13,7 +13,7 @@ use crate::mutate::Mutant;
 /// The word for a mutant that no test noticed.
 pub(crate) const SURVIVES: &str = "SURVIVES";
 
-/// One line for each mutant: its key, where it was, and what noticed it.
+/// One line for each mutant: its key, its place, and the test that noticed it.
 pub(crate) struct Results {
     path: PathBuf,
     known: Mutex<BTreeMap<String, String>>,
@@ -31,7 +31,7 @@ impl Results {
         Ok(Results { path, known: Mutex::new(known) })
     }
 
-    /// What noticed a mutant, if it was tried.
+    /// The test that noticed a mutant, if it was tried.
     pub(crate) fn of(&self, mutant: &Mutant) -> Option<String> {
         self.known.lock().expect("no thread panics").get(&mutant.key()).cloned()
     }

@@ -55,7 +55,7 @@ impl Trial<'_> {
         Ok(Trial { copy, programs, tests })
     }
 
-    /// Runs the tests that come to the place of a mutant, and returns what noticed it.
+    /// Runs the tests that come to the place of a mutant, and returns the one that noticed it.
     fn notices(&self, mutant: &Mutant) -> Result<Option<String>> {
         let reach: Vec<&Test> =
             self.tests.iter().filter(|test| test.reaches(mutant.number)).collect();
