@@ -68,7 +68,7 @@ pub(super) struct Direct {
     cells: Mutex<HashMap<u64, Arc<Mutex<Cell>>>>,
     is_refused: AtomicBool,
     writers: Writers,
-    /// Whether the page cache keeps what goes through it.
+    /// Whether the page cache keeps the bytes that go through it.
     keeps: AtomicBool,
 }
 
@@ -87,7 +87,7 @@ struct Writer<'a> {
     is_alone: bool,
 }
 
-/// What every step needs: the descriptor for the page cache, and memory.
+/// The means of every step: the descriptor for the page cache, and memory.
 #[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
     pub(super) buffered: BorrowedFd<'a>,
@@ -301,7 +301,7 @@ impl Drop for Writer<'_> {
 }
 
 impl Cell {
-    /// A cell of zeros, which is what gaps in the file are.
+    /// A cell of zeros, as gaps in the file are.
     fn open(pool: &Pool) -> Cell {
         let mut memory = pool.take(CELL_BYTES as usize);
         memory.fill(0);
@@ -309,8 +309,8 @@ impl Cell {
     }
 }
 
-/// What direct writes are multiples of: blocks of the filesystem, so that none is written in parts,
-/// and pages, so that the page cache holds none in part.
+/// The unit of direct writes: blocks of the filesystem, so that none is written in parts, and
+/// pages, so that the page cache holds none in part.
 fn block_bytes(fd: &OwnedFd) -> io::Result<usize> {
     let block = sys::file::block_len(fd.as_fd())?.clamp(4096, CELL_BYTES);
     let block = if block.is_power_of_two() { block } else { 4096 };

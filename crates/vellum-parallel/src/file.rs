@@ -40,7 +40,7 @@ pub struct ResultFile {
     is_finished: bool,
 }
 
-/// What became of a result file.
+/// The result of finishing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finished {
