@@ -40,8 +40,8 @@ fn build_native(name: &str, header: &str) {
     }
 }
 
-/// What changes when `header` is installed or replaced. A path that does not exist is none: cargo
-/// would build anew each time.
+/// The path that changes when `header` is installed or replaced. A path that does not exist is
+/// none: cargo would build anew each time.
 fn watched(header: &str) -> Vec<PathBuf> {
     let existing = |paths: [PathBuf; 2]| paths.into_iter().filter(|path| path.exists()).collect();
     let headers: Vec<PathBuf> = existing(INCLUDE_DIRS.map(|dir| Path::new(dir).join(header)));

@@ -1,4 +1,4 @@
-//! What all peers have in common: an engine has to tell how it opens, commits and reads.
+//! The common part of all peers: an engine has to tell how it opens, commits and reads.
 
 use std::error::Error as StdError;
 use std::fs::{self, File};

@@ -34,7 +34,7 @@ struct Args {
     commit: CommitArgs,
 }
 
-/// What else can be compared.
+/// The other comparisons.
 #[derive(Subcommand)]
 enum Kind {
     /// The cost of a log record in a program with many threads, here and with other loggers

@@ -103,7 +103,7 @@ struct Subscribed {
     rest: Rest,
 }
 
-/// What there is to do in the end.
+/// The rest of the work in the end.
 enum Rest {
     Nothing,
     /// To ask what could not be appended.
