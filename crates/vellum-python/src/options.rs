@@ -9,7 +9,7 @@ use vellum::{Compression, Create, Options, Tuning};
 
 use crate::error::exception;
 
-/// What belongs to the process and not to the log: all that a copy in another process keeps.
+/// Options of the process and not of the log: a copy in another process keeps all of them.
 const OF_THE_PROCESS: [&str; 9] = [
     "on_full",
     "on_stage_full",

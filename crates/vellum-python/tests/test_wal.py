@@ -193,5 +193,5 @@ def test_closing_raises_what_could_not_be_committed(path: str) -> None:
     with Log.wal(path) as log:
         assert [record.payload for record in log.read()] == [b"a record"]
         reader = log.read()
-    # What holds it open is no error.
+    # The reader that holds it open is no error.
     assert log.closed and reader is not None

@@ -245,7 +245,7 @@ class VellumHandler(logging.Handler):
             log.close()
             return
         self._use(log)
-        # What could not be tidied there is gone with the old log.
+        # Files that could not be tidied there are gone with the old log.
         with contextlib.suppress(Error):
             old.close()
 

@@ -152,7 +152,7 @@ impl Prepared {
     }
 }
 
-/// What decides how a formatter shows the time.
+/// The attributes that decide how a formatter shows the time.
 const TIME_PARTS: [&str; 5] =
     ["datefmt", "formatTime", "converter", "default_time_format", "default_msec_format"];
 

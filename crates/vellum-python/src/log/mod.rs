@@ -188,13 +188,13 @@ impl Log {
         Ok(self.open()?.begin().get())
     }
 
-    /// End of what survives a power cut.
+    /// End of the records that survive a power cut.
     #[getter]
     fn durable(&self) -> PyResult<u64> {
         Ok(self.open()?.durable().get())
     }
 
-    /// End of what readers can see.
+    /// End of the records that readers can see.
     #[getter]
     fn published(&self) -> PyResult<u64> {
         Ok(self.open()?.published().get())
@@ -503,7 +503,7 @@ impl Log {
         stat::verify(py, &self.run(py, vellum::Log::verify)?)
     }
 
-    /// What opening the log had to recover after a crash, if it was this process that had to
+    /// The recovery on opening the log after a crash, if it was this process that recovered it
     /// (`vellum_log.Recovery`).
     #[getter]
     fn recovery<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
