@@ -73,7 +73,7 @@ fn identity() -> Vec<u8> {
     identity.encode(LOG_ID, 7).to_vec()
 }
 
-/// What today's code makes.
+/// The objects that today's code makes.
 fn made() -> BTreeMap<&'static str, Vec<u8>> {
     let before = hash(b"what came before");
     let chunk =

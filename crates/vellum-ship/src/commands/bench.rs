@@ -68,7 +68,7 @@ const FIRST: u64 = u64::MAX;
 /// How a thread commits a record: here, or also where the log is shipped to.
 type Commit = fn(&Log, Lsn) -> vellum::Result<()>;
 
-/// What one round of commits came to.
+/// The figures of one round of commits.
 struct Round {
     commits: u64,
     seconds: f64,

@@ -15,7 +15,7 @@ impl Minute {
         Minute { done_bytes, behind_bytes: 0 }
     }
 
-    /// What there is to say, if there is something.
+    /// The line to print, if there is one.
     pub(super) fn line(&mut self, done_bytes: u64, behind_bytes: u64) -> Option<String> {
         let is_new = (done_bytes, behind_bytes) != (self.done_bytes, self.behind_bytes);
         let more = output::bytes(done_bytes.saturating_sub(self.done_bytes));

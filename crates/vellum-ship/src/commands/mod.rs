@@ -72,7 +72,7 @@ pub(crate) fn run() -> Result<Outcome> {
     // One thread runs everything but what blocks: files and hashes.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(run_command(cli.command));
-    // What blocks in the background is not waited for.
+    // Tasks that block in the background are not waited for.
     runtime.shutdown_background();
     outcome
 }

@@ -31,7 +31,7 @@ pub(super) async fn run(args: PutArgs) -> Result<Outcome> {
     let begun = Instant::now();
     stream::iter(0..args.objects)
         .map(|number| {
-            // What differs keeps a store from storing one only once; it compresses no worse.
+            // Different bytes keep a store from storing one only once; they compress no worse.
             let mut body = vec![number as u8; args.bytes];
             body[..8.min(args.bytes)].copy_from_slice(&number.to_le_bytes()[..8.min(args.bytes)]);
             let (store, body) = (&store, Bytes::from(body));

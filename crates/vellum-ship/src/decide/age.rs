@@ -18,7 +18,7 @@ pub struct Ended {
     pub told: u64,
     /// When the store says that the seal was made.
     pub stored: u64,
-    /// What its objects take in the store; absent while that is not known.
+    /// The bytes that its objects take in the store; absent while that is not known.
     pub bytes: Option<u64>,
 }
 
@@ -34,9 +34,9 @@ pub fn old(ended: &[Ended], retain: Retain) -> usize {
     (0..ended.len()).take_while(|index| is_old(*index)).count()
 }
 
-/// The time from the first one's end to the last one's: what both clocks say has passed at least.
-/// A clock that is set forward makes one step longer. So no step counts for more than a week, and
-/// the longest does not count.
+/// The time from the first one's end to the last one's: the time that has passed at least by both
+/// clocks. A clock that is set forward makes one step longer. So no step counts for more than a
+/// week, and the longest does not count.
 fn age_of(ended: &[Ended]) -> u64 {
     let steps = ended.iter().zip(ended.iter().skip(1)).map(|(before, after)| {
         let told = after.told.saturating_sub(before.told);

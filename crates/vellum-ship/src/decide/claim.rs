@@ -41,7 +41,7 @@ impl Intent {
     }
 }
 
-/// What came of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Claimed {
     /// The log is the claimant's.
@@ -89,7 +89,7 @@ impl Claim {
         claim
     }
 
-    /// What to do next; nothing when it is done.
+    /// The next request; nothing when it is done.
     pub fn ask(&self) -> Option<Ask> {
         match &self.stage {
             Stage::Read(reader) => reader.ask(),
@@ -100,7 +100,7 @@ impl Claim {
         }
     }
 
-    /// What came of it, when there is nothing more to ask.
+    /// The result, when there is nothing more to ask.
     pub fn outcome(self) -> Option<Claimed> {
         match self.stage {
             Stage::Done(claimed) => Some(claimed),

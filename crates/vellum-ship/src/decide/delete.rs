@@ -9,7 +9,7 @@ use super::Point;
 use super::rules::{Broken, breaks};
 use crate::object::Key;
 
-/// What of a closed generation is kept.
+/// The part of a closed generation that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keep {
     /// Everything from the newest start of a merged object on that is at or before this position.

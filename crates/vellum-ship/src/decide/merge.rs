@@ -32,7 +32,7 @@ pub struct Span {
     pub marks: Vec<Mark>,
 }
 
-/// Follows the chain behind the owner, and finds what can be merged.
+/// Follows the chain behind the owner, and finds chunks that can be merged.
 #[derive(Clone, Debug)]
 pub struct Merger {
     generation: u32,

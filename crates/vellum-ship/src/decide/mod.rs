@@ -77,7 +77,7 @@ pub enum Ask {
     Save,
 }
 
-/// What came of it.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The names of merged objects, in any order.

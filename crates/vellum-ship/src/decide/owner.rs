@@ -48,7 +48,7 @@ pub enum Stop {
 pub struct Job {
     /// Returned with the answer.
     pub at: Point,
-    /// What to do.
+    /// The request.
     pub ask: Ask,
 }
 
@@ -60,7 +60,7 @@ enum Stage {
     /// Exists: looked at when everything before it is acknowledged.
     Taken,
     Look,
-    /// Does the local log hold what this object holds?
+    /// Does the local log hold the bytes of this object?
     Compare(Header),
     /// Is the generation still open?
     Check {

@@ -137,7 +137,7 @@ impl Reader {
         Reader { stage, stop_at: Some(last), ..Reader::end_only(generation, from) }
     }
 
-    /// What to do next; nothing when it is done.
+    /// The next request; nothing when it is done.
     pub fn ask(&self) -> Option<Ask> {
         let generation = self.generation;
         Some(match &self.stage {

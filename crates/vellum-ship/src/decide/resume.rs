@@ -46,7 +46,7 @@ impl Resume {
         Resume { saved, stage, later: Vec::new() }
     }
 
-    /// What to do next; nothing when it is done.
+    /// The next request; nothing when it is done.
     pub fn ask(&self) -> Option<Ask> {
         Some(match &self.stage {
             Stage::List => Ask::List(self.saved.generation),
@@ -59,7 +59,7 @@ impl Resume {
         })
     }
 
-    /// What came of it, when there is nothing more to ask.
+    /// The result, when there is nothing more to ask.
     pub fn outcome(self) -> Resumed {
         match self.stage {
             Stage::Done(Some(stop)) => Resumed::Stopped(stop),

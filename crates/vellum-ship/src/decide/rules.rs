@@ -36,7 +36,7 @@ pub(crate) enum Broken {
     RetainAnywhere,
     /// Chunks are not recorded before they are sent.
     NoJournal,
-    /// What cannot be compared is taken for one's own.
+    /// An object that cannot be compared is taken for one's own.
     AdoptUnseen,
     /// The local log is removed before the position is stored.
     HoldBeforeSave,

@@ -231,7 +231,7 @@ impl Shipping {
         self.owner.set_local(self.requests.shipper.begin().get(), durable);
     }
 
-    /// How often something is done for what begins at a position.
+    /// How often a step is done for the chunk that begins at a position.
     fn rhythm(&self, start: u64) -> Duration {
         let is_wanted = self.requests.shipper.wanted().get() > start;
         match is_wanted {

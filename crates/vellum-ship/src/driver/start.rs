@@ -35,7 +35,7 @@ pub struct ShipOptions {
     pub in_flight: usize,
 }
 
-/// What beginning needs.
+/// The needs of a start.
 struct Starting {
     log: Log,
     requests: Requests,
@@ -45,14 +45,14 @@ struct Starting {
 
 /// Begins to ship a log with this right to do so.
 ///
-/// When it returns, the store is this log's, the local log keeps what is not shipped, and nothing
-/// has been shipped yet.
+/// When it returns, the store is this log's, the local log keeps records that are not shipped, and
+/// nothing has been shipped yet.
 ///
 /// # Errors
 ///
 /// [`ShipError::NotOwner`], [`ShipError::AnotherLog`], [`ShipError::AnotherUrl`],
-/// [`ShipError::Stopped`] where the store or the local log does not fit; and what store and log
-/// return.
+/// [`ShipError::Stopped`] where the store or the local log does not fit; and the errors of store
+/// and log.
 pub async fn start(
     log: Log,
     shipper: Shipper,

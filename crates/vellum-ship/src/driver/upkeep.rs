@@ -42,7 +42,7 @@ impl Default for KeepOptions {
     }
 }
 
-/// What there is to do, and whether it is being done.
+/// The task to do, and whether it is being done.
 pub(super) struct Upkeep {
     merger: Merger,
     is_working: bool,

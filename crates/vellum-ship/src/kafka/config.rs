@@ -1,4 +1,4 @@
-//! What librdkafka is told, and what never leaves this process of it.
+//! Options that librdkafka is given, and those that never leave this process.
 
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;

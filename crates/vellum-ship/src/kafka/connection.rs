@@ -19,10 +19,10 @@ use super::{Config, SendError, Target};
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How many things that librdkafka tells on the side are looked at.
 const FAULTS: usize = 16;
-/// What librdkafka keeps of messages that are under way.
+/// The memory that librdkafka may keep of messages under way.
 const QUEUE_KBYTES: &str = "32768";
 
-/// What librdkafka tells on the side.
+/// Messages that librdkafka reports on the side.
 #[derive(Default)]
 pub(super) struct Context {
     fault: Mutex<Option<String>>,
@@ -42,7 +42,7 @@ impl ClientContext for Context {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        // It follows on what tells more.
+        // It follows on another error that tells more.
         if error.rdkafka_error_code() == Some(Code::AllBrokersDown) {
             return;
         }
@@ -77,7 +77,7 @@ pub(super) enum Reading {
     Settled,
 }
 
-/// What there is of a log in a cluster.
+/// The state of a log in a cluster.
 pub(super) struct Look {
     pub(super) cluster: String,
     pub(super) mark: Option<Mark>,
@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// What went wrong with a producer.
+    /// The error of a producer.
     pub(super) fn broken(&self, producer: &BaseProducer<Context>, error: &KafkaError) -> SendError {
         producer.poll(Duration::ZERO);
         let fatal = producer.client().fatal_error().map(|(code, _)| code);
@@ -181,7 +181,7 @@ impl Connection {
         }
     }
 
-    /// What went wrong with a consumer.
+    /// The error of a consumer.
     fn unread(&self, consumer: &BaseConsumer<Context>, error: &KafkaError) -> SendError {
         // It waits in a queue.
         (0..FAULTS).for_each(|_| drop(consumer.poll(Duration::ZERO)));

@@ -1,4 +1,4 @@
-//! What Kafka keeps of a log beside its records: how far they are there.
+//! The state that Kafka keeps of a log beside its records: how far they are there.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,7 +2,7 @@
 //!
 //! Kafka itself has the position: it is committed in the transaction of the records before it. So
 //! no death leaves one without the other. Nothing that is stored here decides where to continue;
-//! the named cursor only keeps what is not sent yet.
+//! the named cursor only keeps records that are not sent yet.
 
 mod config;
 mod connection;

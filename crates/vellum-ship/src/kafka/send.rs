@@ -32,7 +32,7 @@ pub struct SendOptions {
     pub max_unshipped: Option<u64>,
 }
 
-/// What happens while a log is sent.
+/// Events while a log is sent.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// Everything that was read is in the topic.

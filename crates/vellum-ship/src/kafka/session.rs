@@ -38,7 +38,7 @@ pub(super) struct Session<'a> {
     gap_from: Option<Lsn>,
 }
 
-/// What all sessions of a process share.
+/// The part that all sessions of a process share.
 pub(super) struct Local<'a> {
     pub(super) log: &'a Log,
     pub(super) cursor: &'a Cursor,
@@ -54,7 +54,7 @@ impl Local<'_> {
         Ok(cursor.filter(|cursor| cursor.hold.is_some()).map(|cursor| cursor.lsn))
     }
 
-    /// Where to begin, by what Kafka has.
+    /// The place to begin, by the mark that Kafka has.
     fn start(&self, mark: Option<Mark>) -> Result<Start, SendError> {
         let rights = Rights {
             take_over: self.options.take_over,

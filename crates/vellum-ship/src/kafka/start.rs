@@ -18,7 +18,7 @@ pub(super) struct Rights {
 pub(super) struct Start {
     /// Gives the first record to send.
     pub(super) reader: Reader,
-    /// What Kafka is told at the beginning.
+    /// The position that Kafka is told at the beginning.
     pub(super) position: Position,
     /// The last record that was sent.
     pub(super) last: Option<Last>,
@@ -26,7 +26,8 @@ pub(super) struct Start {
     pub(super) gap_from: Option<Lsn>,
 }
 
-/// Where to begin. `held` is where this directory keeps records from; `mark` is what Kafka has.
+/// The place to begin. `held` is the position from which this directory keeps records; `mark` is
+/// the one that Kafka has.
 pub(super) fn start(
     log: &Log,
     held: Option<Lsn>,
@@ -112,7 +113,7 @@ mod tests {
         Place { log, _dir: dir }
     }
 
-    /// What Kafka has when everything up to the second record was sent.
+    /// The mark of Kafka when everything up to the second record was sent.
     fn mark(log: &Log, payload: &[u8]) -> Mark {
         let mut reader = log.reader(log.begin()).unwrap();
         reader.next().unwrap();

@@ -57,7 +57,7 @@ impl Target {
         format!("vellum-{log}")
     }
 
-    /// The cursor that keeps what is not sent yet: one for each partition of each cluster.
+    /// The cursor that keeps records that are not sent yet: one for each partition of each cluster.
     pub(super) fn cursor(&self, cluster: &str) -> String {
         let whole = format!("{cluster}/{}/{}", self.topic, self.partition);
         let digest = hash(whole.as_bytes()).to_string();

@@ -102,8 +102,8 @@ pub fn build(header: Header, raw: &[u8]) -> Built {
     }
 }
 
-/// As [`build`], without a copy: `raw` has room for the header, and then the bytes. What shrinks
-/// goes into `spare`, which is as large, and leaves its own buffer in its place.
+/// As [`build`], without a copy: `raw` has room for the header, and then the bytes. A compressed
+/// body goes into `spare`, which is as large, and leaves its own buffer in its place.
 pub fn build_in(header: Header, mut raw: Buffer, spare: &mut Buffer) -> Built {
     let bytes = &raw.as_ref()[HEADER_BYTES..];
     let length = bytes.len();

@@ -42,7 +42,7 @@ pub struct FileMark {
     pub is_continuation: bool,
 }
 
-/// What one chunk or gap adds to the chain.
+/// The link that one chunk or gap adds to the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Its first position.

@@ -16,7 +16,7 @@ const CRC_AT: usize = HEADER_BYTES - 4;
 const ZSTD: u32 = 1;
 const KNOWN_FLAGS: u32 = ZSTD | FILE_BEGINS | FILE_HAS_TIME | FILE_CONTINUES;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {

@@ -16,7 +16,7 @@ pub enum ReadError {
         /// The error of the store.
         error: StoreError,
     },
-    /// An object is not what it should be.
+    /// An object that is damaged or misplaced.
     #[error("the object {key} is damaged: {fault}")]
     Object {
         /// Its key.

@@ -27,7 +27,7 @@ pub struct Fetched {
     pub marks: Vec<(u64, u64)>,
 }
 
-/// What all jobs hold together, in kibibytes: four chunks. One that holds more is alone.
+/// The memory that all jobs hold together, in kibibytes: four chunks. One that holds more is alone.
 const ROOM: u32 = 33 << 10;
 
 /// Fetches the pieces, up to `jobs` at a time, and gives them in order. `None`: an object is not
@@ -49,7 +49,7 @@ pub fn fetch_all(
     fetches.buffered(jobs).map(|(fetched, _)| fetched)
 }
 
-/// What fetching a piece takes, in kibibytes.
+/// The memory to fetch a piece, in kibibytes.
 fn size(piece: &Piece) -> u32 {
     let header = &piece.header;
     let unpacked = if header.zstd { header.raw_bytes } else { 0 };
@@ -74,7 +74,7 @@ async fn fetch(store: Arc<dyn Store>, piece: Piece) -> Result<Option<Fetched>, R
     Err(ReadError::Object { key, fault })
 }
 
-/// Takes the object apart, on another thread: hashing is what takes the time.
+/// Takes the object apart, on another thread: hashing takes the time.
 async fn unpack(bytes: Bytes, piece: Piece) -> Result<Fetched, BadObject> {
     let unpacked = tokio::task::spawn_blocking(move || {
         let (header, mut raw) = object::open(&bytes)?;

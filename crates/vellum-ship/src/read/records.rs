@@ -8,7 +8,7 @@ use vellum::{Lsn, Record};
 
 use super::{Extent, Fetched, Pieces, ReadError, Remote};
 
-/// What one chunk holds of a log, or a part of it.
+/// The records of a log in one chunk, or a part of them.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The position of its first byte.

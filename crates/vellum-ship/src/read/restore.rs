@@ -16,7 +16,7 @@ use crate::object::{Hash, Header, Kind};
 /// Pieces that wait for the writer.
 const WAITING: usize = 1;
 
-/// What to restore, and how.
+/// The log to restore, and the options of that.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore {
     /// How far.

@@ -2,7 +2,7 @@
 //!
 //! The directory of the URL is opened by its path for each request, because a mount may come back.
 //! Below it every file is reached by name from the directory it is in. So a link is not followed, a
-//! pipe is not waited for, and an error names what is no object.
+//! pipe is not waited for, and an error names a file that is no object.
 //!
 //! An object is written under another name, synced, and linked to its own, which fails if that is
 //! taken. **If the process dies here**: the other name stays, and is not listed. One that finds the
@@ -180,7 +180,7 @@ impl Directory {
         let linked = write_all_at(&file, body, 0)
             .and_then(|()| sync(&file))
             .and_then(|()| dir.link(unfinished, Path::new(name)));
-        // What cannot be removed is not listed.
+        // A file that cannot be removed is not listed.
         let _ = dir.unlink(unfinished);
         match linked {
             Err(Errno::EXIST) => {

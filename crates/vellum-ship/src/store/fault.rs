@@ -1,9 +1,9 @@
 //! A store that fails by a seed, for tests: `VELLUM_SHIP_FAULTS=seed:7,rate:20`. A release build
 //! takes the latency alone, for `vellum-ship bench`.
 //!
-//! It does what networks and servers do: errors before and after a request was done, requests that
-//! are done long after their error, 409 for an object that is not there, short reads, lists that
-//! are late, and answers that take their time.
+//! It has the faults of networks and servers: errors before and after a request was done, requests
+//! that are done long after their error, 409 for an object that is not there, short reads, lists
+//! that are late, and answers that take their time.
 
 use std::ops::Range;
 use std::sync::Arc;

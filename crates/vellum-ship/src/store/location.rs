@@ -18,7 +18,7 @@ pub enum Location {
         service: Service,
         /// The bucket or container.
         bucket: String,
-        /// What all keys begin with; perhaps empty.
+        /// The start of all keys; perhaps empty.
         prefix: String,
     },
 }
@@ -26,7 +26,7 @@ pub enum Location {
 /// A service that keeps objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// Amazon S3, and what speaks its language.
+    /// Amazon S3, and other stores with its protocol.
     S3,
     /// Google Cloud Storage.
     Gcs,

@@ -1,4 +1,4 @@
-//! Where objects are kept: what shipping asks of a store, and the stores that can do it.
+//! Where objects are kept: the calls that shipping makes of a store, and the stores that can do it.
 //!
 //! One writing primitive: an object is created if no object has its key, and never changed.
 //! Anything that is asked for can fail without saying whether it was done; see [`Store::create`].
@@ -28,7 +28,7 @@ pub use memory::MemoryStore;
 pub use open::{Environment, open, open_or_create, open_with};
 pub use probe::{Probe, probe};
 
-/// The largest object that is ever read: what merging makes, and room.
+/// The largest object that is ever read: that of a merge, and room.
 pub const MAX_OBJECT: u64 = 80 << 20;
 
 fn too_large(key: &str, bytes: u64) -> StoreError {

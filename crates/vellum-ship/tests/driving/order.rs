@@ -1,4 +1,4 @@
-//! What must be stored before something else is done.
+//! Objects that must be stored before another step is done.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Faults that others had, by the numbers of their reports, and the tests that show that they are
 //! not here.
 
-/// A report, what broke there, and the test; or why it cannot break here.
+/// A report, its fault, and the test; or why it cannot break here.
 struct Bug(&'static str, &'static str, Proof);
 
 enum Proof {

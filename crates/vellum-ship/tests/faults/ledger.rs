@@ -17,7 +17,7 @@ impl Ledger {
         self.0.values().sum()
     }
 
-    /// Asserts that these records hold what was acknowledged, and nothing twice or out of order.
+    /// Asserts that these records hold the acknowledged ones, and nothing twice or out of order.
     #[track_caller]
     pub(crate) fn check(&self, records: &[Vec<u8>]) {
         let mut found: BTreeMap<&str, u64> = BTreeMap::new();

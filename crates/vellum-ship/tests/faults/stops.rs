@@ -20,7 +20,7 @@ fn step() -> u64 {
     wanted.and_then(|text| text.parse().ok()).unwrap_or(STEP)
 }
 
-/// What happens at a call.
+/// The fault at a call.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Killed,
@@ -160,7 +160,7 @@ fn go_on(place: &Place, copy: &str) {
     assert!(finished, "{}", text(&restore(&["--resume"])));
 }
 
-/// The tracer sees what a shipper cannot do without.
+/// The tracer sees the calls that a shipper cannot do without.
 #[test]
 fn a_ship_that_is_not_killed_is_counted() {
     let place = Place::new();

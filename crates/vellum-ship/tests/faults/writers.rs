@@ -88,7 +88,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// `durability` is `local` or `remote`: what its acknowledgements promise.
+    /// `durability` is `local` or `remote`: the promise of its acknowledgements.
     pub(crate) fn start(dir: &Path, kind: Kind, name: &str, durability: &str) -> Writer {
         let (dir, of_kind) = (dir.display().to_string(), format!("{kind:?}"));
         let mut command = command("writer", &[&dir, &of_kind, name, durability]);

@@ -93,7 +93,7 @@ struct Shared {
     /// How many of a hundred requests go wrong.
     rate: AtomicU64,
     is_away: AtomicBool,
-    /// What every request is answered with.
+    /// The answer to every request.
     refusal: Mutex<Option<(u16, &'static str)>>,
     /// How many requests are never answered.
     silent: AtomicU64,

@@ -134,7 +134,7 @@ impl Place {
         config.create().unwrap()
     }
 
-    /// Everything in the partition, as a consumer that reads what is committed gets it.
+    /// Everything in the partition, as a consumer that reads committed records gets it.
     pub(crate) fn got(&self, partition: i32) -> Vec<Got> {
         self.read(partition, "read_committed")
     }

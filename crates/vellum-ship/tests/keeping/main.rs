@@ -1,4 +1,4 @@
-//! What an owner does beside shipping, with real processes over a directory: merged objects,
+//! The work of an owner beside shipping, with real processes over a directory: merged objects,
 //! generations, retention.
 
 mod merging;

@@ -9,7 +9,7 @@ use vellum_testing::scratch;
 use crate::command::{assert_none, copy, fault, run};
 use crate::thing::{Outside, Thing};
 
-/// What only a shipper makes there.
+/// Files that only a shipper makes there.
 const ITS_OWN: [&str; 2] = ["ship", "ship.new"];
 const COMMAND_LINES: [&[&str]; 3] = [&["--once"], &["--once", "--take-over"], &["--dry-run"]];
 

@@ -149,7 +149,7 @@ fn errors_have_their_codes_and_no_secrets() {
     assert_eq!(usage.status.code(), Some(2));
 }
 
-/// A follower sees what is shipped later, in the next generation too.
+/// A follower sees records that are shipped later, in the next generation too.
 #[tokio::test]
 async fn a_follower_prints_what_comes() {
     use std::io::{BufRead, BufReader};

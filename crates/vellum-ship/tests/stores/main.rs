@@ -1,4 +1,4 @@
-//! What every store has to do, on each of them: memory, directories, and the servers that
+//! Duties of every store, on each of them: memory, directories, and the servers that
 //! `make ship-servers` installs.
 
 mod bad;

@@ -9,7 +9,7 @@ use crate::server::{SECRET, versitygw};
 const SHIP: &str = env!("CARGO_BIN_EXE_vellum-ship");
 /// What `docs/shipping.md` promises.
 const MOST_MIB: f64 = 100.0;
-/// What passes through.
+/// The size of the log that passes through.
 const LOG_MIB: usize = 256;
 
 /// Runs a command and prints what it took: seconds, those of the processor, and the most memory

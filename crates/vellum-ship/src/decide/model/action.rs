@@ -3,7 +3,7 @@
 use super::explore::Allowed;
 use super::world::World;
 
-/// A kind of step, or what came of one.
+/// A kind of step, or its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Starts,
@@ -33,7 +33,7 @@ pub(super) enum Action {
     Copied,
     RestoreBegins,
     RestorerReads,
-    // What came of a step.
+    // The result of a step.
     Won,
     Lost,
     Moved,
@@ -81,8 +81,8 @@ impl Action {
     };
 }
 
-/// What must have happened at least once where so much may happen. A scenario in which something of
-/// this never happens would prove less than it says.
+/// Actions that must have happened at least once where so many are allowed. A scenario in which one
+/// of them never happens would prove less than it says.
 pub(super) fn expected(world: &World, allowed: Allowed) -> Vec<Action> {
     use Action::*;
     let World { left, actors, .. } = world;

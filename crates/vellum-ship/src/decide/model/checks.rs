@@ -1,4 +1,4 @@
-//! What must be so in every world.
+//! Properties that must hold in every world.
 //!
 //! | promise | where |
 //! |---|---|

@@ -25,7 +25,7 @@ struct Trace {
 /// How a search ended.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// What went wrong, with the way to it.
+    /// The failed check, with the way to it.
     pub(super) fault: Option<String>,
     pub(super) states: usize,
     pub(super) is_exhausted: bool,

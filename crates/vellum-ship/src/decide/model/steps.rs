@@ -34,7 +34,7 @@ impl World {
         all.all
     }
 
-    /// What one machine can do.
+    /// The steps that one machine can do.
     pub(super) fn steps_of_one(&self, who: usize) -> Vec<Step> {
         let mut all = Steps { all: Vec::new(), is_named: false };
         self.steps_of(who, &mut all);

@@ -252,7 +252,7 @@ impl World {
         self.run(who, saved);
     }
 
-    /// A machine without a log gets what is stored.
+    /// A machine without a log gets the stored records.
     pub(super) fn restore_machine(&mut self, who: usize, plan: &Plan) {
         let cells = cells_of(plan);
         let actor = &mut self.actors[who];
