@@ -7,7 +7,7 @@
 //!
 //! # Safety
 //!
-//! The question is for no bytes at all; what advice does to a range, its caller answers for.
+//! The question is for no bytes at all; the caller answers for the effect of advice on a range.
 
 use std::ffi::c_void;
 use std::ptr;

@@ -1,4 +1,4 @@
-//! What time it is: to the second for people and for names of files, finely for pauses.
+//! The time: to the second for people and for names of files, finely for pauses.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

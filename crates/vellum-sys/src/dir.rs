@@ -127,7 +127,7 @@ impl Dir {
     }
 
     /// Whether nothing else is at its path and it is where it was: its path leads to it, or a
-    /// directory above was renamed. What cannot be looked at is taken to be there, and so is
+    /// directory above was renamed. A path that cannot be looked at is taken to be there, and so is
     /// another inode unless inodes are `steady`.
     pub fn is_in_place(&self, steady: bool) -> bool {
         match fs::stat(&self.0.absolute_path) {

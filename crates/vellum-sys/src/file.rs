@@ -217,8 +217,7 @@ pub fn is_zero(bytes: &[u8]) -> bool {
 const ZERO_CHUNK: usize = 4096;
 
 /// Where the last byte between `begin` and `end` that is not zero ends in a file; `begin` where
-/// there is none. Looks from the end, and does not read what the file does not store. Moves the
-/// position of `fd`.
+/// there is none. Looks from the end, and does not read holes. Moves the position of `fd`.
 pub fn end_before_zeros(fd: impl AsFd, begin: u64, end: u64) -> io::Result<u64> {
     const STEP: u64 = 256 << 10;
     let mut bytes = vec![0; STEP as usize];
@@ -417,7 +416,7 @@ pub fn block_len(fd: impl AsFd) -> io::Result<u64> {
     Ok(retry(|| fs::fstatfs(&fd))?.f_bsize as u64)
 }
 
-/// What addresses of memory for direct writes must be multiples of, where the kernel tells.
+/// Addresses of memory for direct writes must be multiples of this, where the kernel tells.
 pub fn direct_memory_alignment(fd: impl AsFd) -> Option<usize> {
     let bytes = direct_alignment(fd)?.stx_dio_mem_align;
     Some(bytes as usize).filter(|bytes| *bytes > 0)

@@ -209,7 +209,8 @@ impl HomePage {
             unsafe { mm::mmap_anonymous(ptr::null_mut(), len, protection, MapFlags::PRIVATE) }?;
         let word = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
         let mut page = HomePage { word, len, is_wiped: false };
-        // SAFETY: the range is the mapping just made; the advice changes only what a child finds.
+        // SAFETY: the range is the mapping just made; the advice changes only the memory of a
+        // child.
         match unsafe { advice::give(start, len, Advice::LinuxWipeOnFork) } {
             Ok(()) => page.is_wiped = true,
             // `INVAL`: known to no kernel before 4.14, and not to all emulations of one.

@@ -1,4 +1,4 @@
-//! Descriptors with locks, and what becomes of a forked child's copies of them.
+//! Descriptors with locks, and the copies of them in a forked child.
 //!
 //! A child shares its parent's open files, and with them the locks. [`Marked`] is for files that a
 //! child keeps until it knows better, and then closes; [`Brief`] and [`Kept`] for those that no
@@ -79,7 +79,7 @@ static BRIEF: [AtomicI32; 256] = [const { AtomicI32::new(-1) }; 256];
 /// holds no lock, not even if the parent dies at that moment; and the locks end when this is
 /// dropped, not when the last copy is closed.
 ///
-/// What remains: a child that is forked between `open` and the note of it, by a process that is
+/// Not covered: a child that is forked between `open` and the note of it, by a process that is
 /// killed before it has dropped this; and children that the C library does not know of (`clone`).
 pub struct Brief {
     fd: OwnedFd,

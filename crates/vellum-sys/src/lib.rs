@@ -5,9 +5,9 @@
 //!
 //! # Safety
 //!
-//! The modules with `unsafe` code are named below; the compiler refuses it in all others. What must
-//! hold here: a mapping stays in place as long as its [`Map`] lives, it is reached only through the
-//! `Map`, and every access is checked against its length first.
+//! The modules with `unsafe` code are named below; the compiler refuses it in all others.
+//! Conditions that must hold here: a mapping stays in place as long as its [`Map`] lives, it is
+//! reached only through the `Map`, and every access is checked against its length first.
 
 #![deny(unsafe_code)]
 

@@ -22,7 +22,7 @@ use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use crate::advice;
 use crate::guard::{Guard, OnLoss};
 
-/// Bytes of a huge page: what one entry of the page tables can map instead of single pages.
+/// Bytes of a huge page: one entry of the page tables can map so much instead of single pages.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A file, or the beginning of one, mapped into this process.

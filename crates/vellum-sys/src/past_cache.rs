@@ -13,7 +13,7 @@ use crate::file::{
 
 /// Blocks of the largest folio of ext4.
 const FOLIO_BLOCKS_MAX: u64 = 2048;
-/// What direct writes are multiples of, wherever that is.
+/// The unit of direct writes, on any filesystem.
 const DIRECT_BLOCK: u64 = 4096;
 
 /// Syncs a file, writes the blocks from `begin` to `end` past the page cache, and syncs it again.

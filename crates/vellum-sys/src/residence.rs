@@ -21,7 +21,7 @@ const SET_HINT: i32 = 1036;
 /// `RWH_WRITE_LIFE_SHORT`: no program sets it on a file by chance.
 const MARK: u64 = 2;
 
-/// Marks a file that is in memory now. What cannot be marked is not.
+/// Marks a file that is in memory now. A file that cannot be marked stays unmarked.
 pub fn mark(fd: impl AsFd) {
     let mut hint = MARK;
     // SAFETY: the descriptor is open for the length of the borrow, the command reads one number,

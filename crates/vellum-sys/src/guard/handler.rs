@@ -152,7 +152,7 @@ fn is_of_rust_runtime(action: &libc::sigaction) -> bool {
 /// That is known without the C library, which holds a lock while it looks through what is loaded: a
 /// child forked meanwhile would wait for that for ever.
 fn is_in_program(address: usize) -> bool {
-    // SAFETY: these calls read what the kernel told the process at its start.
+    // SAFETY: these calls read values that the kernel gave the process at its start.
     let (headers, count) =
         unsafe { (libc::getauxval(libc::AT_PHDR), libc::getauxval(libc::AT_PHNUM)) };
     if headers == 0 {
@@ -216,9 +216,9 @@ fn replace(entry: &Entry, address: NonNull<u8>) -> bool {
 /// at `start`. Returns whether it could.
 fn put_copy(start: usize, len: usize, on_loss: Option<super::OnLoss>) -> bool {
     let page = PAGE.load(Ordering::Relaxed);
-    // SAFETY: the new memory overlaps nothing. The kernel reads what is mapped at `start` and
-    // answers with an error where a load would fault. Then the new memory is moved to `start`, in
-    // the place of pages of the mapping that the table has there, and of nothing else.
+    // SAFETY: the new memory overlaps nothing. The kernel reads the bytes that are mapped at
+    // `start` and answers with an error where a load would fault. Then the new memory is moved to
+    // `start`, in the place of pages of the mapping that the table has there, and of nothing else.
     unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
