@@ -160,7 +160,7 @@ impl Child {
         self.process.wait().unwrap();
     }
 
-    /// Kills it, waits until it is gone, and returns what it said that was not heard.
+    /// Kills it, waits until it is gone, and returns the rest of its output.
     pub fn kill_and_hear(mut self) -> Vec<String> {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -97,8 +97,8 @@ impl Numbers {
     }
 }
 
-/// Repeats `attempt` until it answers or patience ends: for what another process does in its own
-/// time.
+/// Repeats `attempt` until it answers or patience ends: for effects of another process, which come
+/// in its own time.
 ///
 /// # Panics
 ///
