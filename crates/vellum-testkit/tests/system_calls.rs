@@ -320,7 +320,8 @@ fn is_locked(code: &[u8]) -> bool {
 
 /// The directory is listed once, the control file mapped once, and little else is asked twice.
 fn count_calls_of_opening() {
-    // Of the memory of this process; and what debug builds ask before they close a descriptor.
+    // Calls for the memory of this process; and those of debug builds before they close a
+    // descriptor.
     const BESIDE: [i64; 5] =
         [libc::SYS_brk, libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_fcntl];
     // How many listings, and how many calls.

@@ -1,4 +1,5 @@
-//! `vellum-lies`: does the doctor find what a lying disk forgot, and nothing on an honest one?
+//! `vellum-lies`: does the doctor find the writes that a lying disk forgot, and nothing on an
+//! honest one?
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `vellum-stress`: appends numbered records, and checks what a crash left of them.
+//! `vellum-stress`: appends numbered records, and checks them after a crash.
 
 use std::process::ExitCode;
 

@@ -15,9 +15,9 @@ pub(crate) struct Expectation {
     pub(crate) control_len: u64,
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// What must be read, in this order.
+    /// Records that must be read, in this order.
     pub(crate) records: Vec<Record>,
-    /// What must not be read any more.
+    /// Records that must not be read any more.
     pub(crate) gone: Vec<Record>,
 }
 

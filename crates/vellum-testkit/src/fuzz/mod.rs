@@ -1,4 +1,4 @@
-//! What must hold when the files of a log are damaged in any way.
+//! Properties that must hold when the files of a log are damaged in any way.
 //!
 //! Each of the three functions takes any bytes, makes of them a golden log (`tests/golden` of
 //! `vellum`) and a list of edits to its files, and panics if the library breaks a rule:

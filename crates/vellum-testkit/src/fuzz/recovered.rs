@@ -1,4 +1,4 @@
-//! What must hold of a damaged log that is opened.
+//! Properties of a damaged log that is opened.
 
 use vellum::{Create, Error, ErrorKind, Log, Lsn, Options};
 

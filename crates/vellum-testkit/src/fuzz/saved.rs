@@ -1,4 +1,4 @@
-//! What must hold of what `repair` saves.
+//! Properties of a log that `repair` saves.
 
 use vellum::{Create, Options};
 

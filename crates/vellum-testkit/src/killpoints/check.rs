@@ -1,5 +1,4 @@
-//! What must be true of a log after a death: records whole, in order, none lost, every byte
-//! accounted for.
+//! Properties of a log after a death: records whole, in order, none lost, every byte accounted for.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +13,7 @@ use crate::payload::{Payload, is_marker};
 /// A fault, in words.
 pub type Fault = String;
 
-/// Bytes of the envelope of a framed record, and what its length is rounded up to.
+/// Bytes of the envelope of a framed record, and the unit that its length is rounded up to.
 const FRAME_UNIT: u64 = 8;
 /// Bytes of an envelope, behind the header of a frame.
 const ENVELOPE_LEN: u64 = 16;
@@ -204,7 +203,7 @@ pub fn verified(log: &Log, found: &[Vec<u8>]) -> Result<(), Fault> {
 pub struct Extent {
     /// Oldest position.
     pub begin: Lsn,
-    /// End of what readers see.
+    /// End of the records that readers see.
     pub tail: Lsn,
     /// End of the segments that exist.
     pub prepared_end: Lsn,

@@ -28,7 +28,7 @@ struct Arguments {
     /// Try a sample of the points for about so long, spread over all cases.
     #[arg(long, default_value_t = 40)]
     seconds: u64,
-    /// What decides the sample; printed, so that a run can be repeated.
+    /// The number that decides the sample; printed, so that a run can be repeated.
     #[arg(long)]
     seed: Option<u64>,
     /// Only cases whose name contains this.

@@ -51,7 +51,7 @@ struct Crew<'a> {
     jobs: usize,
     /// The cases that have not begun, with their numbers.
     waiting: Vec<(u64, &'a Case)>,
-    /// What these weigh together.
+    /// The weight of these together.
     weight: u32,
     running: HashMap<Pid, Job<'a>>,
     totals: Totals,
@@ -68,7 +68,7 @@ impl<'a> Crew<'a> {
     fn new(cases: &'a [Case], work: Work<'a>, base: &'a Path, jobs: usize) -> Crew<'a> {
         let mut waiting: Vec<(u64, &Case)> = (0..).zip(cases).collect();
         if let Extent::Sample(_) = work.extent {
-            // What there is no time for is another choice each time.
+            // The cases that the time does not suffice for differ with the seed.
             Random::new(work.seed).shuffle(&mut waiting);
         }
         let weight = cases.iter().map(|case| case.operation.weight()).sum();

@@ -72,8 +72,8 @@ impl Scene<'_> {
         check::records_after_power_cut(self.case, expected, &found).map_err(fault)
     }
 
-    /// Cuts the power when one record has been committed where the log was cut: what lay behind the
-    /// cut must not follow it.
+    /// Cuts the power when one record has been committed where the log was cut: records from behind
+    /// the cut must not follow it.
     pub(crate) fn cut_power_again(&self, log: &Log) -> Result<(), Fault> {
         let operation = self.case.operation;
         if !operation.recovers() && operation != Operation::Truncate {

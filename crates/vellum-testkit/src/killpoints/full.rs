@@ -36,7 +36,7 @@ impl Operation {
         matches!(self, Drop | DropAgain | Tell | TellRollOver | Block | BlockRetain)
     }
 
-    /// What its processes do on a full disk.
+    /// The behaviour of its processes on a full disk.
     pub fn on_full(self) -> OnFull {
         match self {
             _ if !self.is_on_full_disk() => OnFull::Error,

@@ -11,7 +11,7 @@ use crate::payload::is_marker;
 /// The records that were there.
 pub(crate) struct Glimpse {
     begin: Lsn,
-    /// But for what fills the places of others.
+    /// Without the records that fill the places of others.
     records: Vec<Vec<u8>>,
 }
 

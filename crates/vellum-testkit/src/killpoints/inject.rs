@@ -49,7 +49,7 @@ pub enum Choice {
 /// How an operation ended that had a call fail.
 #[derive(Clone, Debug, Default)]
 struct Outcome {
-    /// What failed, for people; `None` if the operation made no such call this time.
+    /// The call that failed, for people; `None` if the operation made no such call this time.
     call: Option<String>,
     /// Whether the failure may be one that all processes have to know of.
     may_poison: bool,
@@ -247,7 +247,7 @@ impl Campaign<'_> {
     }
 }
 
-/// The system calls of an operation, and what people call them; `None` for those that can't fail.
+/// The system calls of an operation, and their names for people; `None` for those that can't fail.
 fn list_calls(victim: Pid) -> io::Result<Vec<Option<(Call, String)>>> {
     let mut calls = Vec::new();
     while next_stop(victim, Go::ToSystemCall)? == Stop::SystemCall {

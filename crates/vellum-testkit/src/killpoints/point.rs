@@ -42,7 +42,7 @@ pub enum Point {
     Torn {
         /// System calls completed before it.
         calls: u64,
-        /// What of it is carried out.
+        /// The part of it that is carried out.
         count: u64,
     },
     /// Behind the operation, when it has been acknowledged.

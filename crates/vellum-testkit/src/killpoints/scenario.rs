@@ -214,7 +214,7 @@ impl Operation {
         lens.iter().zip(0..).map(|(len, number)| Payload::new('t', number, *len)).collect()
     }
 
-    /// Whether it is about what survives a power cut.
+    /// Whether it is about records that survive a power cut.
     pub fn is_durable(self) -> bool {
         self.commits()
             || matches!(
@@ -341,7 +341,7 @@ impl Operation {
         }
     }
 
-    /// What another process reserves, and leaves by its death, before the victim starts.
+    /// The bytes that another process reserves, and leaves by its death, before the victim starts.
     pub fn hole_len(self) -> Option<usize> {
         match self {
             Operation::RepairAtEnd

@@ -8,7 +8,7 @@ use super::report::{Phase, word};
 use super::scenario::Case;
 use crate::trace::{SharedPage, Stop};
 
-/// What all cases together came to.
+/// The sums of all cases.
 #[derive(Debug)]
 pub(super) struct Totals {
     pub(super) points: u64,

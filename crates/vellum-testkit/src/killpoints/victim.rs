@@ -1,4 +1,4 @@
-//! What runs in the process that will be killed.
+//! The code that runs in the process that will be killed.
 //!
 //! A victim stops itself three times: when it has prepared what the survivor may see first, when
 //! the operation under test begins, and when it has been acknowledged. Between the last two its

@@ -42,7 +42,7 @@ struct Arguments {
     /// The filesystems.
     #[arg(long, value_delimiter = ',', default_value = "ext4,xfs,btrfs")]
     fs: Vec<Filesystem>,
-    /// What decides the cuts.
+    /// The number that decides the cuts.
     #[arg(long)]
     seed: Option<u64>,
 }

@@ -83,7 +83,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Writes until the power goes; returns what a witness has heard.
+/// Writes until the power goes; returns the acknowledgements that a witness has heard.
 fn cut_while_writing(
     device: &BlockDevice<Disk>,
     mounted: &Path,

@@ -65,7 +65,7 @@ pub enum Source {
     Replay(Recording),
 }
 
-/// What images are judged by.
+/// The recording and the promises that images are judged by.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     recording: &'a Recording,

@@ -103,7 +103,7 @@ struct CampaignArguments {
     /// Continue with further recordings for about so long, spread over the filesystems.
     #[arg(long)]
     seconds: Option<u64>,
-    /// What decides the cuts; printed, so that a recording can be repeated.
+    /// The number that decides the cuts; printed, so that a recording can be repeated.
     #[arg(long)]
     seed: Option<u64>,
     /// The disk has physical sectors of 4096 bytes: a write of less that is interrupted destroys

@@ -1,4 +1,5 @@
-//! The moment at which the power goes, and what of the disk's cache reaches the medium then.
+//! The moment at which the power goes, and the part of the disk's cache that reaches the medium
+//! then.
 //!
 //! Everything before the last flush that was completed is on the medium. Of what was written
 //! after it, anything may be: nothing, all, some writes and not others, some pages, some sectors.
@@ -10,7 +11,7 @@ use super::ranges::Ranges;
 use super::recording::{Event, Recording};
 use crate::random::Random;
 
-/// What reaches the medium of the writes that no flush has covered.
+/// The writes without a flush behind them that reach the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unflushed {
     /// None of them.
@@ -44,7 +45,7 @@ const UNFLUSHED: [Unflushed; 6] = [
 pub struct Cut {
     /// So many events of the recording have happened.
     pub position: usize,
-    /// What becomes of the disk's cache.
+    /// The fate of the disk's cache.
     pub unflushed: Unflushed,
     /// Decides which writes, pieces or sectors.
     pub seed: u64,
@@ -116,7 +117,7 @@ pub fn exhaustive_cuts(recording: &Recording) -> Vec<Cut> {
     cuts
 }
 
-/// Walks a recording forward and makes the images of its cuts; each costs only what changed.
+/// Walks a recording forward and makes the images of its cuts; each costs only the changed blocks.
 #[derive(Debug)]
 pub struct Walk<'a> {
     recording: &'a Recording,
@@ -219,13 +220,13 @@ impl<'a> Walk<'a> {
         Walk { sector_len: BLOCK_LEN, ..self }
     }
 
-    /// The same on a disk whose physical sectors are blocks: what covers one is never torn, and a
-    /// part of one is read, changed and written.
+    /// The same on a disk whose physical sectors are blocks: a write that covers one is never torn,
+    /// and a part of one is read, changed and written.
     pub fn by_physical_sectors(self) -> Walk<'a> {
         Walk { sector_len: BLOCK_LEN, is_coarse: true, ..self }
     }
 
-    /// What becomes of the cache here. A disk that tears no sector has other ways to tear.
+    /// The fate of the cache here. A disk that tears no sector has other ways to tear.
     fn unflushed(&self, cut: &Cut) -> Unflushed {
         match cut.unflushed {
             Unflushed::Sectors if self.is_coarse => Unflushed::Torn,

@@ -47,7 +47,7 @@ impl Image {
         }
     }
 
-    /// Puts `bytes` at `offset`; what would lie behind the end is left out.
+    /// Puts `bytes` at `offset`; bytes behind the end are left out.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) {
         for (index, start, part) in spans(offset, bytes.len()) {
             let Some(slot) = self.blocks.get_mut(index) else { return };

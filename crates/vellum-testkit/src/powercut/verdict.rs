@@ -32,7 +32,7 @@ impl Found {
     }
 }
 
-/// What must be there after a cut.
+/// The promise that must hold after a cut.
 #[derive(Clone, Debug)]
 pub struct Promise {
     /// Promised by the workload and not about to be deleted.

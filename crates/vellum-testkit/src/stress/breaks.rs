@@ -7,7 +7,7 @@
 //!   in its order.
 //! - Behind that, lines may be there, or be missing, or be there in part. The place of missing
 //!   lines shows: as a line that is not whole, as one of tildes, or as the end of a file.
-//! - What is appended afterwards starts a line of its own.
+//! - Later records start a line of their own.
 //!
 //! So all lines behind such a place, up to the marker of the check that found it, were not
 //! committed. They are not counted: a promised one is missed.

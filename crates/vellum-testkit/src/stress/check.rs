@@ -101,7 +101,8 @@ fn append_marker(log: &Log, survey: &mut Survey) -> vellum::Result<()> {
     Ok(())
 }
 
-/// What of the expected is not found behind `begin`: the marker may have had old files removed.
+/// The expected records that are not found behind `begin`: the marker may have had old files
+/// removed.
 fn difference(expected: &Survey, found: Survey, begin: Lsn) -> Vec<String> {
     if !found.faults.is_empty() {
         return found.faults;

@@ -36,7 +36,7 @@ pub(super) fn run(
             Ok(Some(record)) => number_of(record.payload, log.layout())?,
             Ok(None) if was_over => return Ok(()),
             Ok(None) => None,
-            // What went meanwhile was announced.
+            // The removed records were announced.
             Err(error) if error.kind() == ErrorKind::Trimmed => {
                 reader = start(log, Lsn::ZERO)?;
                 None

@@ -23,7 +23,7 @@ pub(super) struct Reports {
 
 struct State {
     output: File,
-    /// What failed first.
+    /// The first failure.
     failure: Option<anyhow::Error>,
 }
 
@@ -70,7 +70,7 @@ impl Reports {
         self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// What failed first, if anything did.
+    /// The first failure, if there is one.
     pub(super) fn end(self) -> Result<()> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.failure.map_or(Ok(()), Err)

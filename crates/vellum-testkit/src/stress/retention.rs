@@ -18,7 +18,7 @@ use super::files;
 use super::reports::Reports;
 use super::survey::Survey;
 
-/// Checks that append a record to what one run left: one, and one that finds it cut short.
+/// Checks that append a record to the log of one run: one, and one that finds it cut short.
 const CHECKS: u64 = 2;
 
 /// Which files are kept whatever happens next.

@@ -78,7 +78,7 @@ struct Writer<'a> {
     retention: Option<Retention>,
     /// Where it commits with `sync`.
     syncs: Option<&'a Syncs>,
-    /// Whether it holds what it has reserved until the others sync.
+    /// Whether it holds its reservation until the others sync.
     holds: bool,
 }
 

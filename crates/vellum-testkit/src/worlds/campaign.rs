@@ -19,7 +19,7 @@ pub(crate) struct Campaign {
     pub(crate) seed: u64,
 }
 
-/// What went well in a campaign.
+/// Counts of passed checks in a campaign.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) records: u64,
@@ -73,7 +73,7 @@ impl Campaign {
         })
     }
 
-    /// What an image is, by how it was taken.
+    /// The kind of an image, by how it was taken.
     fn image_kind(&self) -> What {
         if self.has(Kind::Snapshot) {
             What::Snapshot

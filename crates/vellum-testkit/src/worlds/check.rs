@@ -1,4 +1,4 @@
-//! What must be true of a log after a campaign, and of images of it, in a world like ours.
+//! Properties of a log after a campaign, and of images of it, in a world like ours.
 
 use std::collections::HashMap;
 use std::fs;
@@ -29,7 +29,7 @@ pub(crate) enum What {
     /// vouch for records that an earlier one lacks; then it is said to be damaged, and a repair
     /// saves what was committed before.
     Copy,
-    /// What such a repair saved: all of it is elsewhere.
+    /// The log that such a repair saved: all of it is elsewhere.
     Repaired,
 }
 

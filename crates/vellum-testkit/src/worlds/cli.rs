@@ -151,7 +151,7 @@ fn worlds_here(arguments: &Arguments) -> (Vec<&'static World>, u64) {
     (here, missing)
 }
 
-/// What to run, in this order.
+/// The campaigns to run, in this order.
 fn choose(arguments: &Arguments, here: &[&'static World], seed: u64) -> Vec<Campaign> {
     let mut random = Random::new(seed);
     let tries_known = arguments.known || arguments.world.is_some();

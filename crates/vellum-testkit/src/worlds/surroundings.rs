@@ -121,7 +121,7 @@ impl Surroundings {
         fs::set_permissions(&self.parent, fs::Permissions::from_mode(mode))
     }
 
-    /// What happens again and again while workers work, and the log is there.
+    /// Disturbances again and again while workers work, and the log is there.
     pub(crate) fn disturb(&mut self) {
         if self.has(Kind::ShmCleared) {
             for entry in fs::read_dir(self.base.join("shm")).into_iter().flatten().flatten() {
@@ -136,7 +136,7 @@ impl Surroundings {
         }
     }
 
-    /// What happens once, in the middle.
+    /// The event that happens once, in the middle.
     pub(crate) fn turn(&mut self) -> anyhow::Result<()> {
         if self.has(Kind::Renamed) && !self.has(Kind::Snapshot) {
             let to = self.base.join("renamed");
@@ -193,7 +193,7 @@ impl Surroundings {
         Ok(candidates.into_iter().find(|path| path.exists()))
     }
 
-    /// What must be as it was.
+    /// The check that the world is as it was.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.has(Kind::Links) {
             let at = self.base.join("treasure");

@@ -1,5 +1,5 @@
-//! What puts a process into a world, ends it, and hears of its end; the `unsafe` code of this
-//! module.
+//! Functions that put a process into a world, end it, and wait for its end; the `unsafe` code of
+//! this module.
 //!
 //! # Safety
 //!

@@ -8,7 +8,7 @@ use super::shape::Shape;
 pub(crate) struct World {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// What holds in it.
+    /// The promise that holds in it.
     pub(crate) promise: &'static str,
 }
 

@@ -19,7 +19,7 @@ use vellum_testkit::random::Random;
 
 /// More memory than this is never needed for logs of a few segments.
 const MEMORY_MAX: usize = 64 << 20;
-/// What takes longer than this hangs.
+/// A check that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Target = fn(&[u8]);

@@ -1,4 +1,4 @@
-//! The examples for authors of databases keep what they acknowledge.
+//! The examples for authors of databases keep all acknowledged records.
 
 use crate::harness::run;
 

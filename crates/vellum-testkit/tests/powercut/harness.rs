@@ -24,7 +24,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What violations were told.
+    /// The violations that were reported.
     pub(crate) fn violations(&self) -> Vec<&str> {
         self.stdout.lines().filter(|line| line.starts_with("VIOLATION")).collect()
     }

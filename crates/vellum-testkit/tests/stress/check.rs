@@ -101,7 +101,7 @@ fn what_stands_behind_a_torn_line_is_not_counted_and_the_rest_is() {
     let found = found_torn(&place);
     assert_eq!(found.len(), 5, "those before it: {found:?}");
     bad(&place);
-    // What filled the place of a line is none by itself.
+    // The filler in the place of a line is none by itself.
     let filled = with_changed(|lines| {
         let end = lines.len() - 1;
         lines.insert(end, "~ vellum: 9 bytes lost ~".into());

@@ -1,4 +1,4 @@
-//! What must be there of a log after a trial. Each thread has appended records 0, 1, 2, … one after
+//! Records that must be there after a trial. Each thread has appended records 0, 1, 2, … one after
 //! the other, so they are there in this order, each once.
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::worlds::sys::{self, End};
 const SECONDS_MAX: u32 = 120;
 const LAST: &[u8] = b"one more, after everything\n";
 
-/// What must be there of each letter.
+/// Records that must be there of each letter.
 pub(crate) type Owed = HashMap<char, Owing>;
 
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ fn look(path: &Path, shape: Shape, owed: &Owed, keeps: Keeps) -> Result<(), Stri
     }
 }
 
-/// Reads and writes what can be: an error is an answer.
+/// Reads and writes as far as possible: an error is an answer.
 fn look_at_rest(log: &Log) -> Result<(), String> {
     let _ = log.verify();
     let Ok(mut reader) = log.reader(log.begin()) else { return Ok(()) };

@@ -18,7 +18,7 @@ use crate::trace;
 use crate::worlds::shape::{SHAPES, Shape};
 use crate::worlds::{surroundings, sys};
 
-/// Sizes of disks. What fills them tries all, the rest one of them.
+/// Sizes of disks. Trials that fill them try all, the rest one of them.
 const MIB: [u64; 4] = [60, 200, 300, 1000];
 
 /// Has logs of each kind live on disks that are full or fail, on each kind of filesystem.

@@ -243,7 +243,7 @@ impl Disk {
         sys::run(Command::new("btrfs").args(["qgroup", "limit", &limit]).arg(&self.work))
     }
 
-    /// Leaves so many MiB of the space there is, or what there is if that is less.
+    /// Leaves so many MiB of the free space, or all of it if that is less.
     pub(crate) fn leave(&self, mib: u64) -> anyhow::Result<()> {
         let place = rustix::fs::statvfs(&self.work)?;
         let available = match self.kind.family {

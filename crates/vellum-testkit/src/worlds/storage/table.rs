@@ -9,7 +9,7 @@ use crate::worlds::shape::Shape;
 pub(crate) struct Trouble {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// What holds in it.
+    /// The promise that holds in it.
     pub(crate) promise: &'static str,
 }
 
@@ -112,7 +112,7 @@ impl Kind {
     }
 }
 
-/// What must be there of a log.
+/// The records that must be there of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     /// Whatever was acknowledged.

@@ -43,7 +43,7 @@ pub(crate) struct Trial {
     pub(crate) seed: u64,
 }
 
-/// What went well.
+/// Counts of passed checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) records: u64,
@@ -99,7 +99,7 @@ impl Scene<'_> {
         }
     }
 
-    /// What all writers of the trial have in common.
+    /// The options that all writers of the trial have in common.
     fn writer(&self, letters: &str) -> WriterArgs {
         WriterArgs {
             log: self.trial.log(&self.disk),
@@ -236,7 +236,7 @@ impl Scene<'_> {
         }
         self.disk.fill()?;
         self.wait_for_more(AFTER)?;
-        // What else was free is in use by now.
+        // Other free space is in use by now.
         self.disk.fill()?;
         self.wait_for_more(AFTER)?;
         // A disk that was full before has none.
