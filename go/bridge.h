@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <vellum.h>
 
-// What went wrong: a copy that the caller frees by vg_error_free.
+// The failure: a copy that the caller frees by vg_error_free.
 typedef struct {
     int status;
     int os_errno;

@@ -8,7 +8,7 @@
 //	defer log.Close()
 //	lsn, err := log.AppendDurable(ctx, []byte("an order"))
 //
-// What holds for every function:
+// Rules for every function:
 //
 //   - A record's position ([LSN]) is a byte position in the log: it grows, it may skip, and is
 //     never 0.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Code says what kind of error an [Error] is. It is an error itself, for [errors.Is]. The numbers
-// are those of vellum_status in vellum.h.
+// Code is the kind of an [Error]. It is an error itself, for [errors.Is]. The numbers are those of
+// vellum_status in vellum.h.
 type Code int
 
 // The codes. Others may be added: treat one that is not known as [ErrIO].

@@ -53,7 +53,7 @@ type core struct {
 	path    string
 	closing sync.Once
 
-	// truncations grows with each one: what readers have read ahead may be gone then.
+	// truncations grows with each one: records that readers have read ahead may be gone then.
 	truncations atomic.Uint64
 
 	mu      sync.Mutex
@@ -202,7 +202,7 @@ func (l *Log) Append(ctx context.Context, record []byte) (LSN, error) {
 	return outcome(ctx, answer)
 }
 
-// outcome is what an answer comes to. One of [VELLUM_PENDING] was given up.
+// outcome is the result of an answer. One of [VELLUM_PENDING] was given up.
 func outcome(ctx context.Context, answer C.vg_answer) (LSN, error) {
 	switch {
 	case answer.error != nil:
@@ -353,10 +353,10 @@ func (l *Log) ask(question func() C.uint64_t) LSN {
 // Each costs a call of C that reads memory.
 func (l *Log) Begin() LSN { return l.ask(func() C.uint64_t { return C.vellum_begin(l.c) }) }
 
-// Durable is the end of what survives a power cut.
+// Durable is the end of the records that survive a power cut.
 func (l *Log) Durable() LSN { return l.ask(func() C.uint64_t { return C.vellum_durable(l.c) }) }
 
-// Published is the end of what readers can see. The next record starts there.
+// Published is the end of the records that readers can see. The next record starts there.
 func (l *Log) Published() LSN { return l.ask(func() C.uint64_t { return C.vellum_published(l.c) }) }
 
 // waitSliceNanos is how long a call of C waits at most before the context is looked at.
@@ -531,7 +531,7 @@ func (l *Log) Last() (LSN, bool, error) {
 	return LSN(answer.value), answer.status == C.VELLUM_OK, failure(answer)
 }
 
-// Recovery is what opening a log had to recover.
+// Recovery is the recovery on opening a log.
 type Recovery struct {
 	// End is the end of the recovered records.
 	End LSN

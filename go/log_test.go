@@ -60,7 +60,7 @@ func appendAll(t testing.TB, log *vellum.Log, records ...string) []vellum.LSN {
 	return lsns
 }
 
-// rest reads what a reader has left.
+// rest reads the rest of a reader.
 func rest(t testing.TB, reader *vellum.Reader) []string {
 	t.Helper()
 	var records []string

@@ -116,7 +116,7 @@ func PrefaultBytes(bytes uint64) Option {
 }
 
 // StagedSegmentsMax is how many segments of a [WAL] may hold records that are not durable, at least
-// 2. The default is 3. What appends when they are full commits first.
+// 2. The default is 3. An append when they are full commits first.
 func StagedSegmentsMax(segments uint64) Option {
 	return func(o *openOptions) { o.c.staged_segments_max = C.uint64_t(segments) }
 }
@@ -185,7 +185,7 @@ func RetainFiles(files int) Option {
 	}
 }
 
-// A Compression is what closed files of a text log are compressed with.
+// A Compression is a format for closed files of a text log.
 type Compression uint32
 
 // The compressions.
@@ -198,12 +198,12 @@ const (
 	CompressGzip Compression = C.VELLUM_COMPRESS_GZIP
 )
 
-// Compress says what closed files of a text log are compressed with.
+// Compress sets the format for closed files of a text log.
 func Compress(with Compression) Option {
 	return func(o *openOptions) { o.c.compress = C.uint32_t(with) }
 }
 
-// OnFull is what an append does on a full disk.
+// OnFull is the behaviour of an append on a full disk.
 type OnFull uint32
 
 // The choices on a full disk.
@@ -216,7 +216,7 @@ const (
 	FullDrop OnFull = C.VELLUM_ON_FULL_DROP
 )
 
-// WhenFull says what an append does on a full disk. The default is [FullError].
+// WhenFull sets the behaviour of an append on a full disk. The default is [FullError].
 func WhenFull(do OnFull) Option {
 	return func(o *openOptions) {
 		// The wait is in Go: no thread is held, and a context ends it.

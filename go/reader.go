@@ -475,7 +475,7 @@ type Gap struct {
 	// After is when what is missing was appended, at the earliest, and Before at the latest; zero
 	// where nothing tells.
 	After, Before time.Time
-	// Path is the file; of a text log's that is gone, what its name looked like.
+	// Path is the file; of a text log's that is gone, the pattern of its name.
 	Path string
 	// Text is its fault and the remedy: a sentence without its end.
 	Text string

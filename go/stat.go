@@ -52,7 +52,7 @@ type Stat struct {
 	Envelope bool
 	// Recovery is the outcome of the newest recovery, by any process, or nil.
 	Recovery *Recovery
-	// Commits is what commits did.
+	// Commits has the counts of commits.
 	Commits CommitStat
 	// Policy is when a text log continues in a new file, and how much is kept.
 	Policy Policy
@@ -73,7 +73,7 @@ type Stat struct {
 	Cursors []CursorStat
 }
 
-// CommitStat is what commits did.
+// CommitStat has the counts of commits.
 type CommitStat struct {
 	// Commits is how many records, or moments, callers wanted durable; Syncs is how many writes or
 	// syncs of the device that took, and SyncedBytes how many bytes of log.
@@ -106,7 +106,7 @@ type Removed struct {
 }
 
 // Ship is how shipping goes. Status and Fault are numbers of vellum.h: a vellum_ship_status, and
-// what failed last.
+// the last fault.
 type Ship struct {
 	Status, Fault, FaultCode, PID int
 	Generation                    uint64

@@ -69,7 +69,7 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// What crossing to C costs: a call that reads one word of memory there.
+// The cost of crossing to C: a call that reads one word of memory there.
 func BenchmarkCall(b *testing.B) {
 	log := open(b, vellum.Events())
 	for b.Loop() {

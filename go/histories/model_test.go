@@ -1,5 +1,5 @@
-// Package histories checks what several processes see of one log against a model: Porcupine searches
-// an order of their calls in which each call had the outcome that the model allows.
+// Package histories checks the views of one log by several processes against a model: Porcupine
+// searches an order of their calls in which each call had the outcome that the model allows.
 package histories
 
 import (

@@ -159,8 +159,8 @@ func dropCaches(b *testing.B) {
 	}
 }
 
-// readFiles reads the files of a storage that hold what is stored, and returns their length. A stage
-// has holes, and the reserve is one.
+// readFiles reads the files of a storage that hold its data, and returns their length. A stage has
+// holes, and the reserve is one.
 func readFiles(b *testing.B, path string) int64 {
 	var all int64
 	buffer := make([]byte, 1<<20)

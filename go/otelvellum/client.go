@@ -164,7 +164,7 @@ func validate(operations []*storage.Operation) error {
 	return nil
 }
 
-// full has a full disk known as what components ask for.
+// full turns a full disk into the error that components ask for.
 func full(err error) error {
 	if errors.Is(err, vellum.ErrNoSpace) {
 		return fmt.Errorf("%w: %w", storage.ErrStorageFull, err)
@@ -218,7 +218,7 @@ func (c *client) read(key string, at place) ([]byte, error) {
 	return value, err
 }
 
-// change does what operations change, and notes where the values are that they read.
+// change does the changes of operations, and notes the places of the values that they read.
 func (c *client) change(operations []*storage.Operation) ([]place, vellum.LSN, error) {
 	if !changes(operations) {
 		c.mu.RLock()

@@ -25,7 +25,7 @@ type change struct {
 	key, value  []byte
 }
 
-// modelOf reads what a store has.
+// modelOf reads the contents of a store.
 func modelOf(store *Store) (*model, error) {
 	m := &model{values: map[string][]byte{}}
 	first, _ := store.entries.first()

@@ -28,7 +28,7 @@ const closingBytes = 64 << 10
 // The memory in which longer batches were put together is given back.
 const buffersMax = 4 << 20
 
-// ErrClosed is what every call returns after Close.
+// ErrClosed is the error of every call after Close.
 var ErrClosed = errors.New("raftvellum: the store is closed")
 
 // Store is a raft.LogStore and a raft.StableStore. Any number of goroutines may use it at once.

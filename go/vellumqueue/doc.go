@@ -17,7 +17,7 @@
 //		err = message.Nack(time.Second) // it comes again in a second
 //	}
 //
-// What holds:
+// Guarantees:
 //
 //   - Messages come in the order in which they were put. One that was given back, or whose lease has
 //     ended, comes again before those that follow. Several consumers work on several messages at
@@ -29,6 +29,6 @@
 //     writes of the device. With [PutAtOnce] and [AckAtOnce] they return before that: the death of
 //     the process takes nothing back, a power cut may.
 //   - Memory is bounded by the messages in flight ([MaxInFlight]), not by the stored ones.
-//   - Files are removed when all of their messages were acknowledged. One old message keeps what
-//     came after it.
+//   - Files are removed when all of their messages were acknowledged. One old message keeps all
+//     later ones.
 package vellumqueue

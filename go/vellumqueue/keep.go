@@ -29,7 +29,7 @@ func (q *Queue) keep() {
 	for {
 		select {
 		case <-q.save:
-			// What fails is tried again at the next occasion, and told by Close.
+			// A failed step is tried again at the next occasion; Close returns the error.
 			_ = q.saveState()
 		case <-q.closing:
 			return

@@ -56,7 +56,7 @@ func TestARepairedQueueHasWhatWasNotAcknowledged(t *testing.T) {
 	wantLeft(t, damage.Repaired(t, path, positions[30], positions[33], positions[66]))
 }
 
-// Without its state a repaired queue reads what there is.
+// Without its state a repaired queue reads all messages.
 func TestARepairedQueueNeedsNoState(t *testing.T) {
 	path, positions := worked(t)
 	log, err := vellum.Open(path)

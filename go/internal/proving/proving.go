@@ -1,4 +1,4 @@
-// Package proving has what the tests of several packages need.
+// Package proving has the helpers that tests of several packages need.
 package proving
 
 import (
@@ -15,7 +15,7 @@ import (
 // A test program is started again with a role in its environment.
 const roleVariable = "VELLUM_TEST_ROLE"
 
-// Main runs the tests of a program, or what its role is.
+// Main runs the tests of a program, or its role.
 func Main(m *testing.M, roles map[string]func(arguments []string) error) {
 	role := os.Getenv(roleVariable)
 	if role == "" {

@@ -141,7 +141,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// inChild runs this program in a role, and returns what it says.
+// inChild runs this program in a role, and returns its output.
 func inChild(b *testing.B, role string, arguments ...string) string {
 	b.Helper()
 	program, err := os.Executable()
