@@ -104,7 +104,7 @@ impl Query {
     }
 }
 
-/// What commas part, but for those in double quotes.
+/// The items between commas, but for commas in double quotes.
 fn list(text: &str) -> Vec<String> {
     let mut is_quoted = false;
     let parts = text.split(|c| {

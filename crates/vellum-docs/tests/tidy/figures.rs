@@ -258,7 +258,7 @@ pub(crate) fn foreign_stores(library: &Crate) -> Figure {
     }))
 }
 
-/// The name of what an expression leads to: a field, or a variable.
+/// The name of the place that an expression leads to: a field, or a variable.
 fn last_name(of: &syn::Expr) -> String {
     match of {
         syn::Expr::Field(field) => match &field.member {

@@ -9,7 +9,7 @@ use syn::{Attribute, Ident, ImplItem, Item, Type, UseTree};
 
 use crate::files::Source;
 
-/// Methods of the standard library: what calls one calls no method of ours by this name.
+/// Methods of the standard library: a call of one is no call of a method of ours by this name.
 const COMMON: [&str; 28] = [
     "as_ref", "begin", "clone", "contains", "end", "first", "get", "insert", "is_empty", "iter",
     "last", "len", "load", "lock", "max", "min", "new", "next", "open", "position", "read",

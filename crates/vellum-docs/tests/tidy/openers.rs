@@ -21,7 +21,7 @@ const CRATES: [&str; 10] = [
     "crates/vellum-ship/src/",
 ];
 
-/// What opens a file by its path.
+/// Functions that open a file by its path.
 const CALLS: [&str; 17] = [
     "File::open",
     "File::create",

@@ -1,4 +1,4 @@
-//! What pages and comments say.
+//! Text of pages and comments.
 
 use crate::files::{self, Source, named, root};
 
