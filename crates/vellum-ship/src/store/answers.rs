@@ -30,6 +30,7 @@ const CODES: [(&[&str], StoreErrorKind); 4] = [
         &[
             "ExpiredToken",
             "ExpiredTokenException",
+            "InvalidAuthenticationInfo",
             "InvalidIdentityToken",
             "InvalidToken",
             "TokenRefreshRequired",

@@ -1,6 +1,7 @@
 //! Duties of every store, on each of them: memory, directories, and the servers that
 //! `make ship-servers` installs.
 
+mod answers;
 mod bad;
 mod contract;
 mod faults;
