@@ -187,11 +187,10 @@ impl<'a> Printing<'a> {
 
     fn finish(mut self) -> Result<Outcome> {
         self.printer.flush()?;
-        if self.times.are_unknown() {
+        if let Some(done) = self.times.are_unknown() {
             let log = self.log.path().display();
-            output::say(format_args!(
-                "{log}: no line begins with a time that can be read: whole files were printed"
-            ));
+            let found = "no line begins with a time that can be read";
+            output::say(format_args!("{log}: {found}: {done}"));
         }
         if self.has_gaps | say_gaps(&mut self.reader) {
             return Ok(Outcome::Damaged);

@@ -57,6 +57,8 @@ pub(super) struct Times {
     /// From here on none is.
     pub(super) end: Lsn,
     has_printed: bool,
+    /// Where the log ends.
+    log_end: Lsn,
 }
 
 impl Times {
@@ -70,12 +72,29 @@ impl Times {
             None => Lsn::MAX,
         };
         let end = stamps.as_ref().map_or(Ok(end), |stamps| end_of_text(log, stamps, end))?;
-        Ok(Times { since, until, stamps, time: None, end, has_printed: false })
+        Ok(Times {
+            since,
+            until,
+            stamps,
+            time: None,
+            end,
+            has_printed: false,
+            log_end: log.published(),
+        })
     }
 
-    /// Whether lines of a text log were printed, of which none begins with a time.
-    pub(super) fn are_unknown(&self) -> bool {
-        self.stamps.is_some() && self.time.is_none() && self.has_printed
+    /// What was done with the lines of a text log of which none begins with a time.
+    pub(super) fn are_unknown(&self) -> Option<&'static str> {
+        if self.stamps.is_none() || self.time.is_some() {
+            return None;
+        }
+        match self.has_printed {
+            true => Some("whole files were printed"),
+            false if self.end < self.log_end => {
+                Some("files that are named by a later time were left out")
+            }
+            false => None,
+        }
     }
 
     /// Whether the record is among them; one whose time is not known is. A line without a time has

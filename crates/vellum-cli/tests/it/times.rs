@@ -236,4 +236,8 @@ fn whole_files_are_printed_with_a_word_where_no_line_has_a_time() {
     let ran = place.run("cat", &["--since", "1h ago"], b"");
     assert_eq!((ran.code, &ran.stdout[..]), (0, &b"no time here\n"[..]));
     assert!(ran.stderr.contains("no line begins with a time"), "{ran:?}");
+    // The name of the file is all that is known: the lines may be of any day.
+    let ran = place.run("cat", &["--until", "2026-11-01"], b"");
+    assert_eq!((ran.code, &ran.stdout[..]), (0, &b""[..]));
+    assert!(ran.stderr.contains("files that are named by a later time were left out"), "{ran:?}");
 }
