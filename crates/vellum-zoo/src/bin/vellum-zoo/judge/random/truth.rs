@@ -245,8 +245,10 @@ impl Program {
             }
             let begun = due(record).max(free);
             let mut at = begun;
-            self.commit(commit, is_most, |request| {
-                at = times.done(request, at) + if is_most { REQUEST } else { Duration::ZERO };
+            self.commit(commit, is_most, |together| {
+                let done = together.iter().map(|request| times.done(*request, at));
+                let done = done.max().unwrap_or(at);
+                at = done + if is_most { REQUEST } else { Duration::ZERO };
             });
             loop {
                 waits.push((at - due(record)).as_secs_f64() * 1e3);
@@ -260,23 +262,29 @@ impl Program {
         waits
     }
 
-    /// What a commit asks of the disk behind ext4, in this order.
-    fn commit(&self, number: u32, is_most: bool, mut ask: impl FnMut(Request<'_>)) {
+    /// What a commit asks of the disk behind ext4, in this order; some of it together. The kernel
+    /// writes blocks that follow one another at once, or each by itself.
+    fn commit(&self, number: u32, is_most: bool, mut ask: impl FnMut(&[Request<'_>])) {
         let offset = u64::from(number % 256) * self.bytes as u64;
         let content = vec![0; self.bytes];
-        let mut journal = [0; 4096];
+        let piece = if is_most { BLOCK_LEN } else { self.bytes };
+        let pieces = content.chunks(piece).zip((offset..).step_by(piece));
+        let pieces = pieces.map(|(bytes, offset)| Request::Write(offset, bytes));
+        ask(&pieces.collect::<Vec<_>>());
+        let mut journal = [0; BLOCK_LEN];
         journal[..4].copy_from_slice(&JOURNAL);
-        ask(Request::Write(offset, &content));
+        let journal = Request::Write(1 << 28, &journal);
         // Every other record begins a block of which the filesystem learns that it is written.
         if self.grows && (is_most || number.is_multiple_of(2)) {
-            ask(Request::Write(1 << 28, &journal));
-            ask(Request::Flush);
-            ask(Request::Write(1 << 28, &journal));
+            ask(&[journal]);
+            ask(&[Request::Flush]);
+            ask(&[journal]);
         }
-        ask(Request::Flush);
+        ask(&[Request::Flush]);
     }
 }
 
+const BLOCK_LEN: usize = 4096;
 /// How a block of the journal of ext4 begins.
 const JOURNAL: [u8; 4] = [0xc0, 0x3b, 0x39, 0x98];
 
@@ -349,7 +357,7 @@ mod tests {
         let rate =
             |rate: u32| told(&always(Kind::Throttled, &[&format!("operation-rate={rate}")])).0;
         assert_eq!(rate(15), "B B B B");
-        assert_eq!(rate(240), "B G G G");
+        assert_eq!(rate(240), "B GM G G", "a commit of 8 KiB is two writes or one");
         assert_eq!(rate(1500), "G G G G");
     }
 
