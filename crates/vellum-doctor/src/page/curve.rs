@@ -1,5 +1,5 @@
-//! How long writes took over time, as a drawing that is as wide as the page. Its text is beside it in
-//! the page's own size, so that a phone shows it as large as a screen does.
+//! How long writes took over time, as a drawing that is as wide as the page. Its text is beside it
+//! in the page's own size, so that a phone shows it as large as a screen does.
 
 use maud::{Markup, html};
 use vellum_bench::doctor::{Figure, Judged, Tick};

@@ -1,5 +1,5 @@
-//! A diagnosis as one HTML page: the verdict in colour on top, then for each program its limits, the
-//! causes, the line to paste, and the curve over time.
+//! A diagnosis as one HTML page: the verdict in colour on top, then for each program its limits,
+//! the causes, the line to paste, and the curve over time.
 //!
 //! The page fetches nothing and has no script. No colour says anything that no word says.
 
@@ -19,7 +19,8 @@ const STYLE: &str = include_str!("style.css");
 /// Nothing is fetched, whatever the page holds.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// The page about `directory`. Names of others have nothing in it that a browser or a terminal obeys.
+/// The page about `directory`. Names of others have nothing in it that a browser or a terminal
+/// obeys.
 pub(crate) fn page(diagnosis: &Diagnosis, directory: &Path) -> String {
     let directory = directory.display().to_string();
     escaped_lines(markup(diagnosis, &directory).into_string()).to_string()

@@ -1,5 +1,5 @@
-//! The user of the directory swaps what the command makes there for links and pipes. None of them is
-//! followed, and none is waited for.
+//! The user of the directory swaps what the command makes there for links and pipes. None of them
+//! is followed, and none is waited for.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

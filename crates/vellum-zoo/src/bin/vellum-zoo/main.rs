@@ -45,8 +45,8 @@ enum Arguments {
     /// Measure p99 of commits alone, beside a neighbour, and beside one in a control group with a
     /// limit, as `vellum doctor --iocost` prints it. Needs root and control groups of version 1.
     Beside(beside::BesideArguments),
-    /// Ask fio, pg_test_fsync, `etcdctl check perf` and `vellum doctor` of each disk of the zoo, of a
-    /// sound one and of one of this machine.
+    /// Ask fio, pg_test_fsync, `etcdctl check perf` and `vellum doctor` of each disk of the zoo, of
+    /// a sound one and of one of this machine.
     ///
     /// Each gets the disk anew. Prints a table: what the disk is for etcd, what each tool says, and
     /// which are wrong. A tool that is not installed is told, and left out.

@@ -44,8 +44,9 @@ pub(super) fn serve(arguments: &RunArguments) -> anyhow::Result<()> {
     shown.end()
 }
 
-/// The medium, with a new filesystem if there is to be one. Its directory may belong to another user,
-/// who may put something else at its name at any moment: it is opened once, and no link is followed.
+/// The medium, with a new filesystem if there is to be one. Its directory may belong to another
+/// user, who may put something else at its name at any moment: it is opened once, and no link is
+/// followed.
 fn medium(arguments: &RunArguments) -> anyhow::Result<File> {
     let path = &arguments.file;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW;
@@ -85,8 +86,8 @@ fn say(line: &str) {
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-/// Where the filesystem is mounted. The directory is opened once: another user may rename it, and put
-/// a link to any place at its name.
+/// Where the filesystem is mounted. The directory is opened once: another user may rename it, and
+/// put a link to any place at its name.
 struct Place {
     filesystem: Filesystem,
     dir: OwnedFd,

@@ -11,11 +11,11 @@ mod cage;
 mod claim;
 mod doctor;
 mod exam;
+mod output;
 mod random;
 mod sound;
 mod tools;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use vellum_command::files;
 use vellum_command::private_dir::PrivateDir;
 use vellum_zoo::filesystem::Filesystem;
 use vellum_zoo::look_for_needs;
@@ -36,6 +34,7 @@ use cage::Cage;
 pub(super) use claim::p99;
 use doctor::{Answer, Doctor};
 use exam::{Asked, CASES, EXAMS, Exam};
+use output::written;
 use sound::Sound;
 pub(super) use tools::{ToolsArguments, run as tools};
 
@@ -59,9 +58,9 @@ pub(super) struct JudgeArguments {
     /// asked before the doctor.
     #[arg(long, conflicts_with = "animals")]
     cases: bool,
-    /// In place of the animals, disks with faults that the seed makes: which, how strong, when and for
-    /// how long, and of some of them two. What has to be said of each for etcd, PostgreSQL, SQLite
-    /// and Vellum, and which causes may be named, follows from the faults.
+    /// In place of the animals, disks with faults that the seed makes: which, how strong, when and
+    /// for how long, and of some of them two. What has to be said of each for etcd, PostgreSQL,
+    /// SQLite and Vellum, and which causes may be named, follows from the faults.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["animals", "cases", "sound"])]
     random: Option<u64>,
     /// So many of them, and a sound one to each five.
@@ -168,16 +167,6 @@ fn exams(names: &[String]) -> anyhow::Result<Vec<&'static Exam>> {
         [] => Ok(EXAMS.iter().collect()),
         names => names.iter().map(find).collect(),
     }
-}
-
-/// Writes to the file for JSON, if there is to be one.
-fn written(path: Option<&Path>, told: &Value) -> anyhow::Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    let cannot = || format!("cannot write {}", path.display());
-    let flags = OFlags::WRONLY | OFlags::CREATE;
-    let mut file = files::opened(path, flags).with_context(cannot)?;
-    file.set_len(0).with_context(cannot)?;
-    writeln!(file, "{told:#}").with_context(cannot)
 }
 
 /// What the doctor said, and whether that is right.

@@ -1,5 +1,5 @@
-//! `vellum-zoo judge --random SEED`: disks with faults by chance, and sound ones. What has to be said
-//! of each is known before the doctor is asked.
+//! `vellum-zoo judge --random SEED`: disks with faults by chance, and sound ones. What has to be
+//! said of each is known before the doctor is asked.
 
 mod draw;
 mod truth;

@@ -1,6 +1,6 @@
-//! What has to be said of a drawn disk. It follows from the faults, from what each program asks of a
-//! disk, and from the disk's own times: a program is played by a clock without waiting. Nothing of
-//! it is the doctor's.
+//! What has to be said of a drawn disk. It follows from the faults, from what each program asks of
+//! a disk, and from the disk's own times: a program is played by a clock without waiting. Nothing
+//! of it is the doctor's.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::draw::{Drawn, Fault, Kind, When};
 
 /// What can be said of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in super::super) enum Word {
+pub(crate) enum Word {
     Good,
     Marginal,
     NotGoodEnough,
@@ -23,7 +23,7 @@ const WORDS: [Word; 3] = [Word::Good, Word::Marginal, Word::NotGoodEnough];
 
 impl Word {
     /// As the doctor writes it.
-    pub(in super::super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Word::Good => "good",
             Word::Marginal => "marginal",
@@ -46,8 +46,8 @@ pub(super) struct Program {
     limits: [(f64, f64); 3],
 }
 
-/// Those that the doctor is asked for: etcd by its FAQ, its tuning guide and `etcdctl check perf`, and
-/// the others by limits of ours, as programs that have none.
+/// Those that the doctor is asked for: etcd by its FAQ, its tuning guide and `etcdctl check perf`,
+/// and the others by limits of ours, as programs that have none.
 pub(super) const PROGRAMS: [Program; 4] = [
     Program {
         name: "etcd",
@@ -124,7 +124,7 @@ impl Truth {
 }
 
 /// The words that are right for etcd on such a disk, whose times are by chance.
-pub(in super::super) fn words_for_etcd(
+pub(crate) fn words_for_etcd(
     of: impl Fn(u64) -> Result<Animal, String>,
     time: Duration,
 ) -> Result<Vec<Word>, String> {
@@ -210,8 +210,8 @@ impl Program {
         WORDS.into_iter().filter(|word| (least..=most).contains(word)).collect()
     }
 
-    /// The figures of the program on the disk, at the least and at the most, in milliseconds; times by
-    /// chance are played so often.
+    /// The figures of the program on the disk, at the least and at the most, in milliseconds; times
+    /// by chance are played so often.
     fn bounds(
         &self,
         of: impl Fn(u64) -> Result<Animal, String>,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-use super::{Said, found, last_line, run_for};
+use super::tool::{Said, found, last_line, run_for};
 
 /// A server that does not answer by then does not begin.
 const BEGIN: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Said, found, last_line, run_for};
+use super::tool::{Said, found, last_line, run_for};
 
 /// etcd's FAQ: p99 of the sync below this.
 const GOOD_MS: f64 = 10.0;

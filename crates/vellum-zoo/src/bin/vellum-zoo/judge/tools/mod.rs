@@ -1,19 +1,19 @@
-//! `vellum-zoo tools`: the tools that people know beside the doctor, on each disk of the zoo and on one
-//! of this machine, one after the other. Prints a table for a page.
+//! `vellum-zoo tools`: the tools that people know beside the doctor, on each disk of the zoo and on
+//! one of this machine, one after the other. Prints a table for a page.
 //!
 //! ```text
 //!   fio        etcd's recipe: p99 of fdatasync
 //!   postgres   pg_test_fsync: a mean
 //!   etcd       etcdctl check perf: a server that writes for a minute
+//!   tool       starting one, and what it says
 //! ```
 
 mod etcd;
 mod fio;
 mod postgres;
+mod tool;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -26,14 +26,13 @@ use vellum_zoo::{Animal, look_for_needs};
 use super::cage::Cage;
 use super::doctor::Doctor;
 use super::exam::{Asked, EXAMS, Exam};
+use super::output::written;
 use super::random::{Word, words_for_etcd};
-use super::written;
+use tool::Said;
 
 /// The animals have the times of this one.
 const SEED: u64 = 1;
 const SECONDS: u32 = 30;
-/// A tool that has not ended so long after its time is ended.
-const PATIENCE: u64 = 90;
 /// The figures of two tools on a sound disk may differ by so much.
 const APART: f64 = 0.2;
 
@@ -61,35 +60,6 @@ pub(crate) struct ToolsArguments {
     /// Where the files of the disks are made.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-}
-
-/// What a tool says of a disk.
-#[derive(Clone, Debug, PartialEq)]
-struct Said {
-    /// In milliseconds, if it has one.
-    p99_ms: Option<f64>,
-    /// For people.
-    text: String,
-    /// Is the disk good, as far as it says?
-    is_good: Option<bool>,
-    /// What it said in the end, where it could not measure.
-    error: Option<String>,
-}
-
-impl Said {
-    fn new(text: String, p99_ms: Option<f64>, is_good: Option<bool>) -> Said {
-        Said { p99_ms, text, is_good, error: None }
-    }
-
-    /// One that is not on this machine, or was not asked.
-    fn nothing() -> Said {
-        Said::new("–".to_owned(), None, None)
-    }
-
-    /// One that could not measure, which is a word about the disk too.
-    fn failed(error: impl Into<String>) -> Said {
-        Said { error: Some(error.into()), ..Said::new("error".to_owned(), None, Some(false)) }
-    }
 }
 
 /// A disk, what it is for etcd, and what the tools say of it.
@@ -265,31 +235,6 @@ impl Bench<'_> {
 struct Place {
     dir: PathBuf,
     _cage: Option<Cage>,
-}
-
-/// Runs a program to its end, or for so many seconds.
-fn run_for(
-    seconds: u64,
-    program: &Path,
-    words: impl IntoIterator<Item = impl AsRef<OsStr>>,
-) -> anyhow::Result<Output> {
-    let mut command = Command::new("timeout");
-    command.args(["-k", "5", &(seconds + PATIENCE).to_string()]).arg(program).args(words);
-    let output = command.stdin(Stdio::null()).output();
-    output.with_context(|| format!("cannot start {}", program.display()))
-}
-
-/// The last line that a program said.
-fn last_line(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("nothing").trim().to_owned()
-}
-
-/// The program of this name in the path, or in one of these directories.
-fn found(name: &str, more: &[PathBuf]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = std::env::split_paths(&path).chain(more.iter().cloned());
-    dirs.map(|dir| dir.join(name)).find(|program| program.is_file())
 }
 
 #[cfg(test)]

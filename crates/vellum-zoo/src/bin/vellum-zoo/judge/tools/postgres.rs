@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Said, found, last_line, run_for};
+use super::tool::{Said, found, last_line, run_for};
 
 const GOOD_MS: f64 = 10.0;
 /// For each of about twenty tests.
