@@ -106,7 +106,7 @@ fn append(log: &Log, event: &[u8]) -> Result<()> {
     let answer = match (log.layout(), bare) {
         (Layout::Text, None) => log.append_vectored(&[IoSlice::new(event), IoSlice::new(b"\n")]),
         (Layout::Text, Some(_)) => log.append(event),
-        (Layout::Framed, bare) => log.append(bare.unwrap_or(event)),
+        (_, bare) => log.append(bare.unwrap_or(event)),
     };
     answer.map(|_| ())
 }

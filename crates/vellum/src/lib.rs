@@ -32,22 +32,17 @@
 
 pub mod advice;
 mod bus_errors;
-mod error;
-mod escape;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
 mod files;
-mod format;
 // In the documentation alone; `vellum-docs` compiles its programs.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
-mod identity;
 mod knowledge;
 mod log;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub mod logger;
-mod lsn;
 mod options;
 mod segment;
 mod shared;
@@ -55,23 +50,29 @@ mod shared;
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub mod tracing;
 
+// The rooms of the crate `vellum-files`, by the names that they have there.
+use vellum_files::{error, escape, format, identity, lsn};
+
 pub use self::log::{
     Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Gap,
     Log, OwnedRecord, PollableReader, Reader, Record, RecordWriter, Records, Reservation,
     SegmentKeeper, repair,
 };
 pub use bus_errors::guard_bus_errors;
-pub use error::{Error, ErrorKind, Result};
-pub use identity::{LogId, Position, WriterId};
-pub use lsn::Lsn;
 pub use options::Options;
-pub use options::choice::{Compression, Create, Fill, Layout, OnStageFull, Preallocate};
+pub use options::choice::{Create, OnStageFull};
 pub use options::commit_path::{CommitPath, DeviceWrite};
 pub use options::policy::OnFull;
 pub use options::tuning::Tuning;
+#[doc(inline)]
+pub use vellum_files::{
+    Compression, Error, ErrorKind, Fill, Layout, LogId, Lsn, Position, Preallocate, Result,
+    WriterId,
+};
 
 /// What a log reports: its state, its figures, its damage, and what a call has done.
 pub mod stat {
+    #[doc(inline)]
     pub use crate::identity::{Recovery, RecoveryReason};
     pub use crate::log::{
         CommitPathStat, CursorStat, Damage, Hold, HoldKind, InFlight, Metrics, ParticipantStat,
@@ -79,8 +80,9 @@ pub mod stat {
         TrimReport, VerifyReport,
     };
     pub use crate::options::commit_path::PathOrigin;
-    pub use crate::options::policy::Policy;
     pub use crate::shared::ends::CommitStat;
+    #[doc(inline)]
+    pub use vellum_files::policy::Policy;
 }
 
 /// What a program needs that ships a log or restores one. The command `vellum ship` is made of it.

@@ -7,8 +7,9 @@
 use crate::files::Source;
 
 /// The crates that run where somebody else may have put files.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "crates/vellum/src/",
+    "crates/vellum-files/src/",
     "crates/vellum-sys/src/",
     "crates/vellum-advice/src/",
     "crates/vellum-parallel/src/",

@@ -70,10 +70,11 @@ pub(crate) fn unlisted_orders() -> Vec<String> {
 }
 
 /// Pages name sources from the root, or as those who know the crate do.
-const BASES: [&str; 9] = [
+const BASES: [&str; 10] = [
     "",
     "crates/",
     "crates/vellum/src/",
+    "crates/vellum-files/src/",
     "crates/vellum/",
     "crates/vellum/tests/",
     "crates/vellum-bench/src/suite/",

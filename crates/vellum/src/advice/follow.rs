@@ -52,7 +52,7 @@ impl Options {
                     && check_sparse(self.tuning.preallocate, Some(Fill::Mapped)).is_ok()
             }
             Fill::Staged => self.wanted_fill() == Some(Fill::Staged),
-            Fill::Pwrite => true,
+            _ => true,
         };
         self.tuning.fill = self.tuning.fill.or(section.fill.filter(applies));
     }

@@ -37,7 +37,7 @@ pub(crate) fn find_end(
     }
     match files.geometry.layout {
         Layout::Framed => framed::find_end(files, &listing.firsts(), evidence),
-        Layout::Text => text::find_end(files, listing, evidence.loss),
+        _ => text::find_end(files, listing, evidence.loss),
     }
 }
 

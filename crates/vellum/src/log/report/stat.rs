@@ -268,7 +268,7 @@ fn preallocate_reason(core: &Core) -> String {
         Preallocate::Sparse => "chosen: a size without blocks".into(),
         Preallocate::Fallocate => "chosen: blocks by fallocate".into(),
         Preallocate::Zeros => "chosen: whole segments written with zeros".into(),
-        Preallocate::Recycle => "chosen: trimmed segments are used again".into(),
+        _ => "chosen: trimmed segments are used again".into(),
     }
 }
 
@@ -277,8 +277,8 @@ fn fill_reason(core: &Core) -> String {
         (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
         (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
         (Fill::Staged, _) => "chosen: staged beside the segments, written when committed".into(),
-        (Fill::Pwrite, Some(hazard)) => hazard.into(),
-        (Fill::Pwrite, None) => "chosen when the log was created".into(),
+        (_, Some(hazard)) => hazard.into(),
+        (_, None) => "chosen when the log was created".into(),
     }
 }
 

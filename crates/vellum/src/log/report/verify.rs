@@ -78,7 +78,7 @@ pub(crate) fn verify(core: &Arc<Core>) -> Result<VerifyReport> {
             check_segments(core, &mut report)?;
             walk_frames(core, &read_limit, &mut report)?;
         }
-        Layout::Text => walk_lines(core, &mut report)?,
+        _ => walk_lines(core, &mut report)?,
     }
     // What was trimmed away while it was looked at is not damage.
     let begin = core.begin().get();

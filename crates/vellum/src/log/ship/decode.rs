@@ -58,7 +58,7 @@ impl Decoder {
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.layout {
             Layout::Framed => self.next_frame(),
-            Layout::Text => Ok(self.next_line()),
+            _ => Ok(self.next_line()),
         }
     }
 

@@ -84,7 +84,7 @@ impl Raw {
         }
         let read = match self.core.files.geometry.layout {
             Layout::Framed => self.frames(from, buf, durable),
-            Layout::Text => self.text(from, buf, durable),
+            _ => self.text(from, buf, durable),
         };
         // Files can go under a reader whose log holds nothing back for it.
         let begin = first_kept(&self.core);

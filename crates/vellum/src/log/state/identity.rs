@@ -176,9 +176,13 @@ pub(crate) fn fork_step() -> u64 {
 
 fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {
     let Recovered { durable, cut_bytes, padded_bytes, from } = positions.recovered;
-    let (end, from) = (positions.tail, from.min(positions.tail));
-    let time = clock::time_of(clock::seconds());
-    Recovery { end, durable, cut_bytes, padded_bytes, from, reason, time }
+    let mut recovery = Recovery::of(reason, clock::time_of(clock::seconds()));
+    recovery.end = positions.tail;
+    recovery.durable = durable;
+    recovery.cut_bytes = cut_bytes;
+    recovery.padded_bytes = padded_bytes;
+    recovery.from = from.min(positions.tail);
+    recovery
 }
 
 fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {

@@ -57,7 +57,7 @@ impl Reader {
     fn locate_slowly(&mut self) -> Result<Option<Place>> {
         match self.core.files.geometry.layout {
             Layout::Framed => self.next_frame(),
-            Layout::Text => self.next_line(),
+            _ => self.next_line(),
         }
     }
 

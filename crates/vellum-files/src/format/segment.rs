@@ -14,7 +14,7 @@ use crate::sys::checksum;
 use crate::{Compression, Lsn};
 
 /// Room for the header of a framed segment: a block of any common device.
-pub(crate) const HEADER_LEN: u64 = 4096;
+pub const HEADER_LEN: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"VELLUMSG";
 
@@ -30,43 +30,43 @@ const ZSTD_SUFFIX: &str = ".zst";
 const GZIP_SUFFIX: &str = ".gz";
 
 /// How the file of the framed segment that starts at `first` is called.
-pub(crate) fn file_name(first: Lsn) -> String {
+pub fn file_name(first: Lsn) -> String {
     format!("{:016x}{SEGMENT_SUFFIX}", first.get())
 }
 
 /// How the file of the text segment is called that starts at `first` and got its first record at
 /// `time`, in seconds since 1970. `is_continuation`: no rule and nobody's wish started it, but the
 /// one before was full.
-pub(crate) fn text_file_name(time: u64, first: Lsn, is_continuation: bool) -> String {
+pub fn text_file_name(time: u64, first: Lsn, is_continuation: bool) -> String {
     let mark = if is_continuation { CONTINUATION_MARK } else { "" };
     format!("{}-{:016x}{mark}{TEXT_SUFFIX}", stamp(time), first.get())
 }
 
 /// A pattern for the name of the text segment at `first`, where the file is missing.
-pub(crate) fn text_file_pattern(first: Lsn) -> String {
+pub fn text_file_pattern(first: Lsn) -> String {
     format!("*-{:016x}*{TEXT_SUFFIX}", first.get())
 }
 
 /// Path of the framed segment that starts at `first`.
-pub(crate) fn path(dir: impl AsRef<Path>, first: Lsn) -> PathBuf {
+pub fn path(dir: impl AsRef<Path>, first: Lsn) -> PathBuf {
     dir.as_ref().join(file_name(first))
 }
 
 /// What the name of a segment file tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileName {
+pub struct FileName {
     /// First position: up to [`Lsn::MAX`], so that a sum with a capacity never overflows.
-    pub(crate) first: Lsn,
+    pub first: Lsn,
     /// When the first record went in, in seconds since 1970, where the name tells it.
-    pub(crate) time: Option<u64>,
+    pub time: Option<u64>,
     /// Whether it continues the file before it.
-    pub(crate) is_continuation: bool,
+    pub is_continuation: bool,
     /// How it was compressed.
-    pub(crate) compression: Compression,
+    pub compression: Compression,
 }
 
 /// The name that a file had before it was compressed, and how it was.
-pub(crate) fn before_compression(name: &str) -> (&str, Compression) {
+pub fn before_compression(name: &str) -> (&str, Compression) {
     if let Some(plain) = name.strip_suffix(ZSTD_SUFFIX) {
         return (plain, Compression::Zstd);
     }
@@ -77,7 +77,7 @@ pub(crate) fn before_compression(name: &str) -> (&str, Compression) {
 }
 
 /// What the file at `path` is called when it is compressed.
-pub(crate) fn compressed_path(path: &Path, compression: Compression) -> PathBuf {
+pub fn compressed_path(path: &Path, compression: Compression) -> PathBuf {
     let mut compressed = path.as_os_str().to_owned();
     compressed.push(match compression {
         Compression::None => "",
@@ -88,7 +88,7 @@ pub(crate) fn compressed_path(path: &Path, compression: Compression) -> PathBuf 
 }
 
 /// Reads the name of a segment file, if it is one.
-pub(crate) fn parse_file_name(name: &str) -> Option<FileName> {
+pub fn parse_file_name(name: &str) -> Option<FileName> {
     let (plain, compression) = before_compression(name);
     if let Some(digits) = plain.strip_suffix(SEGMENT_SUFFIX) {
         let first = parse_first(digits)?;
@@ -116,26 +116,26 @@ fn parse_first(digits: &str) -> Option<Lsn> {
     Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
-pub(crate) struct SegmentHeader {
+pub struct SegmentHeader {
     magic: [u8; 8],
     version: U32,
     /// CRC32C of the header with this field zero.
     check: U32,
     /// Identity of the log, and part of every frame's check.
-    pub(crate) secret: U64,
+    pub secret: U64,
     /// First position of this segment.
-    pub(crate) first: U64,
+    pub first: U64,
     /// Bytes of log this segment holds.
-    pub(crate) capacity: U64,
+    pub capacity: U64,
     /// Where the log begins, if the newest trim ended here; 0 = not noted here.
-    pub(crate) begin: U64,
+    pub begin: U64,
 }
 
 const _: () = assert!(size_of::<SegmentHeader>() == 48);
 
 impl SegmentHeader {
     /// The header of the segment at `first`.
-    pub(crate) fn new(secret: u64, first: Lsn, capacity: u64, begin: Lsn) -> SegmentHeader {
+    pub fn new(secret: u64, first: Lsn, capacity: u64, begin: Lsn) -> SegmentHeader {
         let mut header = SegmentHeader {
             magic: MAGIC,
             version: U32::new(VERSION),
@@ -150,7 +150,7 @@ impl SegmentHeader {
     }
 
     /// Reads a header, or says what is wrong with it.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<SegmentHeader, &'static str> {
+    pub fn parse(bytes: &[u8]) -> Result<SegmentHeader, &'static str> {
         let Ok((header, _)) = SegmentHeader::read_from_prefix(bytes) else {
             return Err("is shorter than a segment header");
         };
@@ -169,14 +169,14 @@ impl SegmentHeader {
 }
 
 /// Where in the header's block the time follows.
-pub(crate) const TIME_OFFSET: usize = 64;
+pub const TIME_OFFSET: usize = 64;
 
 /// A moment at which records went to a segment: those of earlier segments are older than that.
 /// Noted by the retention of framed logs, and not in the header itself, which is written at other
 /// times.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(crate) struct SegmentTime {
+pub struct SegmentTime {
     /// Seconds since 1970.
     seconds: U64,
     /// CRC32C of the secret, the first position and the seconds.
@@ -184,14 +184,15 @@ pub(crate) struct SegmentTime {
 }
 
 impl SegmentTime {
-    pub(crate) fn new(secret: u64, first: Lsn, seconds: u64) -> SegmentTime {
+    /// The note that records went to the segment at `first` then.
+    pub fn new(secret: u64, first: Lsn, seconds: u64) -> SegmentTime {
         let checked = [secret, first.get(), seconds].map(U64::new);
         let check = U32::new(checksum::crc32c(checked.as_bytes()));
         SegmentTime { seconds: U64::new(seconds), check }
     }
 
     /// The seconds, if they were noted for this segment.
-    pub(crate) fn parse(bytes: &[u8], secret: u64, first: Lsn) -> Option<u64> {
+    pub fn parse(bytes: &[u8], secret: u64, first: Lsn) -> Option<u64> {
         let (time, _) = SegmentTime::read_from_prefix(bytes).ok()?;
         let seconds = time.seconds.get();
         let is_whole = SegmentTime::new(secret, first, seconds).check == time.check;

@@ -10,7 +10,7 @@ const MAGIC: [u8; 8] = *b"VELLUMST";
 /// The first bytes of a stage.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(crate) struct StageHeader {
+pub struct StageHeader {
     magic: [u8; 8],
     /// What the control file's words call the stage.
     id: U64,
@@ -22,7 +22,8 @@ pub(crate) struct StageHeader {
 }
 
 impl StageHeader {
-    pub(crate) fn new(id: u64, first: Lsn, epoch: u64) -> StageHeader {
+    /// The header of the stage of the segment at `first`.
+    pub fn new(id: u64, first: Lsn, epoch: u64) -> StageHeader {
         StageHeader {
             magic: MAGIC,
             id: U64::new(id),
@@ -32,12 +33,12 @@ impl StageHeader {
     }
 
     /// Whether the words that call the stage `id` mean this file.
-    pub(crate) fn is_called(&self, id: u64, first: Lsn) -> bool {
+    pub fn is_called(&self, id: u64, first: Lsn) -> bool {
         self.is_of(first) && self.id.get() == id
     }
 
     /// Whether the stage was made in `epoch`, whatever words there are.
-    pub(crate) fn is_of_epoch(&self, epoch: u64, first: Lsn) -> bool {
+    pub fn is_of_epoch(&self, epoch: u64, first: Lsn) -> bool {
         self.is_of(first) && epoch != 0 && self.epoch.get() == epoch
     }
 

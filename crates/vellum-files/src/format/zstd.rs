@@ -1,12 +1,12 @@
 //! How long a compressed file was, told by the header of its frame.
 
 /// Bytes of a frame up to the end of its header, at most.
-pub(crate) const HEADER_LEN_MAX: usize = 18;
+pub const HEADER_LEN_MAX: usize = 18;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Bytes that the frame at the start of a zstd file holds, where its header tells.
-pub(crate) fn content_len(header: &[u8]) -> Option<u64> {
+pub fn content_len(header: &[u8]) -> Option<u64> {
     let rest = header.strip_prefix(&MAGIC)?;
     let (descriptor, rest) = rest.split_first()?;
     let is_single_segment = descriptor >> 5 & 1 == 1;

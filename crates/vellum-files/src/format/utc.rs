@@ -11,16 +11,16 @@ const DAYS_OF_100_YEARS: u64 = 36_524;
 const DAYS_OF_4_YEARS: u64 = 1_461;
 
 /// A moment in UTC, to the second, as people tell it.
-pub(crate) struct Moment {
+pub struct Moment {
     /// Year, month and day of the month.
-    pub(crate) date: (u64, u64, u64),
+    pub date: (u64, u64, u64),
     /// Hour, minute and second.
-    pub(crate) time: (u64, u64, u64),
+    pub time: (u64, u64, u64),
 }
 
 impl Moment {
     /// The moment so many seconds after 1970-01-01 00:00:00; later than the year 9999, its end.
-    pub(crate) fn of(seconds: u64) -> Moment {
+    pub fn of(seconds: u64) -> Moment {
         let seconds = seconds.min(LAST_SECOND);
         let of_day = seconds % DAY_SECONDS;
         Moment {
@@ -31,19 +31,19 @@ impl Moment {
 }
 
 /// A moment in seconds since 1970, as it stands in names.
-pub(crate) fn stamp(seconds: u64) -> String {
+pub fn stamp(seconds: u64) -> String {
     let Moment { date: (year, month, day), time: (hour, minute, second) } = Moment::of(seconds);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
 /// A moment in seconds since 1970, for people: `2026-11-22T01:57:23Z`.
-pub(crate) fn readable(seconds: u64) -> String {
+pub fn readable(seconds: u64) -> String {
     let Moment { date: (year, month, day), time: (hour, minute, second) } = Moment::of(seconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// The moment that [`stamp`] tells so, in seconds since 1970.
-pub(crate) fn parse_stamp(text: &str) -> Option<u64> {
+pub fn parse_stamp(text: &str) -> Option<u64> {
     if text.len() != 16 || !text.is_ascii() {
         return None;
     }

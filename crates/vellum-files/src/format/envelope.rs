@@ -16,35 +16,40 @@ use std::time::{Duration, SystemTime};
 use crate::WriterId;
 
 /// Bytes of an envelope.
-pub(crate) const ENVELOPE_LEN: usize = 16;
+pub const ENVELOPE_LEN: usize = 16;
 
 /// When a record was appended, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Envelope {
+pub struct Envelope {
     /// Nanoseconds since 1970-01-01 00:00:00 UTC.
-    pub(crate) nanos: u64,
-    pub(crate) writer: WriterId,
+    pub nanos: u64,
+    /// The process that appended the record.
+    pub writer: WriterId,
 }
 
 impl Envelope {
     /// The envelope as it is in the file.
     #[inline]
-    pub(crate) fn to_bytes(self) -> [u8; ENVELOPE_LEN] {
+    pub fn to_bytes(self) -> [u8; ENVELOPE_LEN] {
         (u128::from(self.nanos) | u128::from(self.writer.get()) << 64).to_le_bytes()
     }
 
     /// Reads an envelope; any bytes are one.
-    pub(crate) fn from_bytes(bytes: [u8; ENVELOPE_LEN]) -> Envelope {
+    #[inline]
+    pub fn from_bytes(bytes: [u8; ENVELOPE_LEN]) -> Envelope {
         let both = u128::from_le_bytes(bytes);
         Envelope { nanos: both as u64, writer: WriterId::new((both >> 64) as u64) }
     }
 
     /// The envelope at the start of a record's payload; `None` where that is shorter.
-    pub(crate) fn of(payload: &[u8]) -> Option<Envelope> {
+    #[inline]
+    pub fn of(payload: &[u8]) -> Option<Envelope> {
         payload.first_chunk().copied().map(Envelope::from_bytes)
     }
 
-    pub(crate) fn time(self) -> SystemTime {
+    /// When the record was appended.
+    #[inline]
+    pub fn time(self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.nanos)
     }
 }

@@ -16,6 +16,7 @@ use std::str::FromStr;
 /// `Lsn` may be another record.
 ///
 /// ```
+/// # use vellum_files as vellum;
 /// use vellum::Lsn;
 /// let lsn: Lsn = "4096".parse().unwrap();
 /// assert!(lsn > Lsn::ZERO);
@@ -33,11 +34,13 @@ impl Lsn {
     pub const MAX: Lsn = Lsn((1 << 54) - 1);
 
     /// Makes a position from its number of bytes.
+    #[inline]
     pub const fn new(position: u64) -> Lsn {
         Lsn(position)
     }
 
     /// The position as a number of bytes.
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -59,6 +62,7 @@ impl FromStr for Lsn {
 }
 
 impl From<Lsn> for u64 {
+    #[inline]
     fn from(lsn: Lsn) -> u64 {
         lsn.0
     }
@@ -66,17 +70,23 @@ impl From<Lsn> for u64 {
 
 /// A range of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) start: Lsn,
-    pub(crate) len: u64,
+pub struct Range {
+    /// Where it begins.
+    pub start: Lsn,
+    /// Its bytes.
+    pub len: u64,
 }
 
 impl Range {
-    pub(crate) fn end(self) -> Lsn {
+    /// Where it ends.
+    #[inline]
+    pub fn end(self) -> Lsn {
         Lsn::new(self.start.get() + self.len)
     }
 
-    pub(crate) fn holds(self, lsn: Lsn) -> bool {
+    /// Whether a position lies in it.
+    #[inline]
+    pub fn holds(self, lsn: Lsn) -> bool {
         self.start <= lsn && lsn < self.end()
     }
 }

@@ -2,7 +2,7 @@
 //! written, and what tells of records that were dropped.
 
 /// Longest line of a marker: programs that read lines have buffers of 64 KiB.
-pub(crate) const LINE_LEN_MAX: usize = 60 << 10;
+pub const LINE_LEN_MAX: usize = 60 << 10;
 
 /// `len` bytes of marker, ending in a newline.
 ///
@@ -10,7 +10,7 @@ pub(crate) const LINE_LEN_MAX: usize = 60 << 10;
 /// words, and only where `lost` is the number of missing bytes: a sum over such lines counts no
 /// byte twice. All else is tildes; where the space is too short for words, a few tildes or a bare
 /// newline have to do.
-pub(crate) fn marker(lost: Option<u64>, len: usize, reason: &str) -> Vec<u8> {
+pub fn marker(lost: Option<u64>, len: usize, reason: &str) -> Vec<u8> {
     let mut bytes = vec![b'~'; len];
     bytes.chunks_mut(LINE_LEN_MAX).for_each(|line| line[line.len() - 1] = b'\n');
     let words = lost.map(|lost| format!("~ vellum: {lost} bytes lost: {reason} "));
@@ -22,12 +22,12 @@ pub(crate) fn marker(lost: Option<u64>, len: usize, reason: &str) -> Vec<u8> {
 }
 
 /// Whether a marker may start with these bytes.
-pub(crate) fn may_start_marker(bytes: &[u8]) -> bool {
+pub fn may_start_marker(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'~')
 }
 
 /// The line that tells of `count` records that a full disk had no room for.
-pub(crate) fn dropped(count: u64) -> String {
+pub fn dropped(count: u64) -> String {
     format!("~ vellum: {count} records dropped: no space left on the disk ~\n")
 }
 

@@ -11,17 +11,17 @@ use super::frame::{Codec, HEADER_LEN, Header};
 use crate::Lsn;
 
 /// Bytes that a commit record takes in the log.
-pub(crate) const RECORD_LEN: u64 = (HEADER_LEN + size_of::<RecordBytes>()) as u64;
+pub const RECORD_LEN: u64 = (HEADER_LEN + size_of::<RecordBytes>()) as u64;
 
 /// What was known when a batch began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CommitRecord {
+pub struct CommitRecord {
     /// End of what was durable.
-    pub(crate) durable: Lsn,
+    pub durable: Lsn,
     /// Oldest position kept.
-    pub(crate) begin: Lsn,
+    pub begin: Lsn,
     /// The user's own mark.
-    pub(crate) checkpoint: Lsn,
+    pub checkpoint: Lsn,
 }
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -34,7 +34,7 @@ struct RecordBytes {
 
 impl CommitRecord {
     /// The frame for position `lsn`.
-    pub(crate) fn to_frame(self, codec: Codec, lsn: Lsn) -> [u8; RECORD_LEN as usize] {
+    pub fn to_frame(self, codec: Codec, lsn: Lsn) -> [u8; RECORD_LEN as usize] {
         let payload = RecordBytes {
             durable: U64::new(self.durable.get()),
             begin: U64::new(self.begin.get()),
@@ -48,7 +48,7 @@ impl CommitRecord {
     }
 
     /// The commit record in the first bytes of `bytes`, which stand at `lsn`, if there is one.
-    pub(crate) fn parse(codec: Codec, lsn: Lsn, bytes: &[u8]) -> Option<CommitRecord> {
+    pub fn parse(codec: Codec, lsn: Lsn, bytes: &[u8]) -> Option<CommitRecord> {
         let (head, payload) = bytes.get(..RECORD_LEN as usize)?.split_at(HEADER_LEN);
         let header = Header::from_bytes(head.try_into().ok()?);
         if header.length as usize != size_of::<RecordBytes>()

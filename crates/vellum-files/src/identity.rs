@@ -52,8 +52,9 @@ impl FromStr for LogId {
     }
 }
 
-/// Who appended a record, in a log with [envelopes](crate::Options::envelope): a process, from when
-/// it opened the log until it closes it. A forked child is another.
+/// Who appended a record, in a log with
+/// [envelopes](../vellum/struct.Options.html#method.envelope): a process, from when it opened the
+/// log until it closes it. A forked child is another.
 ///
 /// The low 32 bits are the id of the process, as it was in its own PID namespace. The high ones
 /// are random and drawn when it first appends, so that two processes with the same id, in two
@@ -90,12 +91,14 @@ impl fmt::Display for WriterId {
 /// epoch.
 ///
 /// An [`Lsn`] alone means something else in another log, and may mean something else after a power
-/// cut or a [truncation](crate::Log::truncate). A `Position` never does:
-/// [`Log::reader_at`](crate::Log::reader_at) gives the same record or an error.
+/// cut or a [truncation](../vellum/struct.Log.html#method.truncate). A `Position` never does:
+/// [`Log::reader_at`](../vellum/struct.Log.html#method.reader_at) gives the same record or an
+/// error.
 ///
 /// Its text form is one line, `id/epoch/lsn`.
 ///
 /// ```
+/// # use vellum_files as vellum;
 /// let text = "00112233445566778899aabbccddeeff/3/4096";
 /// let position: vellum::Position = text.parse()?;
 /// assert_eq!((position.epoch, position.lsn.get()), (3, 4096));
@@ -148,8 +151,10 @@ fn number(text: &str) -> Option<u64> {
 /// What opening a log came to when the shared words could not be believed: after a power cut,
 /// without its control file, or in a copy.
 ///
-/// [`Log::recovery`](crate::Log::recovery) has it in the process that recovered the log,
-/// [`Stat::last_recovery`](crate::stat::Stat::last_recovery) in all others.
+/// [`Log::recovery`](../../vellum/struct.Log.html#method.recovery) has it in the process that
+/// recovered the log,
+/// [`Stat::last_recovery`](../../vellum/stat/struct.Stat.html#structfield.last_recovery) in all
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
@@ -170,6 +175,15 @@ pub struct Recovery {
     pub reason: RecoveryReason,
     /// When, to the second.
     pub time: SystemTime,
+}
+
+impl Recovery {
+    /// A recovery that has changed nothing, of an empty log.
+    #[doc(hidden)]
+    pub fn of(reason: RecoveryReason, time: SystemTime) -> Recovery {
+        let (end, durable, from) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
+        Recovery { end, durable, cut_bytes: 0, padded_bytes: 0, from, reason, time }
+    }
 }
 
 /// Why a log was recovered.
@@ -209,7 +223,9 @@ impl RecoveryReason {
         }
     }
 
-    pub(crate) fn of_number(number: u32) -> Option<RecoveryReason> {
+    /// The reason with this number.
+    #[doc(hidden)]
+    pub fn of_number(number: u32) -> Option<RecoveryReason> {
         REASONS.into_iter().find(|reason| *reason as u32 == number)
     }
 }

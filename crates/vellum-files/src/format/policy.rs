@@ -6,7 +6,7 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::options::policy::Policy;
+use crate::policy::Policy;
 use crate::sys::checksum;
 
 const MAGIC: [u8; 8] = *b"VELLUMPO";
@@ -25,9 +25,10 @@ struct PolicyBlock {
 
 const _: () = assert!(size_of::<PolicyBlock>() == 64);
 
+#[doc(hidden)]
 impl Policy {
     /// The block as it stands in the file.
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
+    pub fn to_bytes(self) -> Vec<u8> {
         let [numbers @ .., compression] = self.to_numbers();
         let mut block = PolicyBlock {
             magic: MAGIC,
@@ -41,7 +42,7 @@ impl Policy {
 
     /// Reads a block; `None` where there is none, or a damaged one: a limit that nobody set must
     /// never remove a file.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Policy> {
+    pub fn parse(bytes: &[u8]) -> Option<Policy> {
         let (block, _) = PolicyBlock::read_from_prefix(bytes).ok()?;
         let unchecked = PolicyBlock { check: U32::ZERO, ..block };
         if block.magic != MAGIC || checksum::crc32c(unchecked.as_bytes()) != block.check.get() {

@@ -14,10 +14,11 @@ use crate::sys::checksum;
 use crate::{Error, ErrorKind, Lsn, Position};
 
 /// Where the block is in both files, and its length: a sector of its own.
-pub(crate) const IDENTITY_OFFSET: usize = 512;
-pub(crate) const IDENTITY_LEN: usize = 512;
+pub const IDENTITY_OFFSET: usize = 512;
+/// Bytes of the block.
+pub const IDENTITY_LEN: usize = 512;
 /// Where the epoch is in the block.
-pub(crate) const EPOCH_OFFSET: usize = 40;
+pub const EPOCH_OFFSET: usize = 40;
 
 const MAGIC: [u8; 8] = *b"VELLUMID";
 /// Rewinds that are remembered one by one.
@@ -25,27 +26,32 @@ const REWINDS_MAX: usize = 16;
 
 /// Which log this is, and which of its positions still hold what they held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub struct Identity {
     /// Grows with each change of the block.
     number: u64,
-    pub(crate) id: LogId,
-    pub(crate) epoch: u64,
+    /// Which log it is.
+    pub id: LogId,
+    /// Its newest epoch.
+    pub epoch: u64,
     /// What the application says that its records are, or 0.
-    pub(crate) tag: u64,
-    pub(crate) recovery: Option<Recovery>,
-    pub(crate) cut: CutCheckpoint,
+    pub tag: u64,
+    /// How it was recovered last.
+    pub recovery: Option<Recovery>,
+    /// The checkpoint of before the last truncation.
+    pub cut: CutCheckpoint,
     /// Between which positions records were left out, because they were lost.
-    pub(crate) lost: Option<(Lsn, Lsn)>,
+    pub lost: Option<(Lsn, Lsn)>,
     /// Oldest first: both epochs and positions grow.
     rewinds: Vec<Rewind>,
 }
 
 /// The checkpoint of a log that is truncated, whose commit record may be cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CutCheckpoint {
+pub struct CutCheckpoint {
     /// Where the log is cut. A commit record from there on tells a newer checkpoint.
-    pub(crate) at: Lsn,
-    pub(crate) checkpoint: Lsn,
+    pub at: Lsn,
+    /// The checkpoint.
+    pub checkpoint: Lsn,
 }
 
 /// From an epoch on, positions from `lsn` on may hold something else.
@@ -75,7 +81,7 @@ impl Rewind {
 
 /// What is asked of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub enum Meaning {
     /// The record that starts there.
     Record,
     /// The end of what was handled: it holds if everything before it does.
@@ -84,32 +90,32 @@ pub(crate) enum Meaning {
 
 impl Identity {
     /// Of a new log.
-    pub(crate) fn new(id: LogId, tag: u64) -> Identity {
+    pub fn new(id: LogId, tag: u64) -> Identity {
         let (recovery, cut, lost) = (None, CutCheckpoint::default(), None);
         Identity { number: 1, id, epoch: 1, tag, recovery, cut, lost, rewinds: Vec::new() }
     }
 
     /// Notes that records between two positions were left out.
-    pub(crate) fn lose(&mut self, from: Lsn, end: Lsn) {
+    pub fn lose(&mut self, from: Lsn, end: Lsn) {
         let (first, last) = self.lost.unwrap_or((from, end));
         self.lost = Some((first.min(from), last.max(end)));
         self.merge_oldest();
     }
 
     /// The newer of two copies.
-    pub(crate) fn newer(self, other: Identity) -> Identity {
+    pub fn newer(self, other: Identity) -> Identity {
         if other.number > self.number { other } else { self }
     }
 
     /// Notes the checkpoint of a log that is about to be truncated.
-    pub(crate) fn note_checkpoint(&mut self, cut: CutCheckpoint) {
+    pub fn note_checkpoint(&mut self, cut: CutCheckpoint) {
         self.cut = cut;
         self.number += 1;
     }
 
     /// Begins the epoch `step` after this one, in which positions from `lsn` on may be given out
     /// again. A step of more than one leaves out epochs that another log with this id may have.
-    pub(crate) fn rewind(&mut self, lsn: Lsn, step: u64) {
+    pub fn rewind(&mut self, lsn: Lsn, step: u64) {
         let lsn = lsn.get();
         // What was rewound further back than this covers all that is refused for later positions.
         self.rewinds.retain(|old| old.lsn < lsn || old.is_fork());
@@ -131,7 +137,7 @@ impl Identity {
     }
 
     /// The LSN of a position, if that still holds what it held.
-    pub(crate) fn resolve(&self, position: Position, meaning: Meaning) -> Result<Lsn, Error> {
+    pub fn resolve(&self, position: Position, meaning: Meaning) -> Result<Lsn, Error> {
         if position.log != self.id {
             return Err(other_log(position, self.id));
         }
@@ -218,21 +224,23 @@ const _: () = assert!(std::mem::offset_of!(Block, epoch) == EPOCH_OFFSET);
 
 /// A copy of the block as it was found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Copy {
+pub enum Copy {
     /// Nothing was ever written there.
     Absent,
+    /// A whole block.
     Whole(Identity),
+    /// Something else.
     Damaged,
 }
 
 impl Copy {
     /// Reads the block of a file with these first bytes.
-    pub(crate) fn in_file(file: &[u8]) -> Copy {
+    pub fn in_file(file: &[u8]) -> Copy {
         Copy::parse(file.get(IDENTITY_OFFSET..).unwrap_or_default())
     }
 
     /// Reads a block.
-    pub(crate) fn parse(bytes: &[u8]) -> Copy {
+    pub fn parse(bytes: &[u8]) -> Copy {
         let bytes = &bytes[..bytes.len().min(IDENTITY_LEN)];
         if bytes.iter().all(|byte| *byte == 0) {
             return Copy::Absent;
@@ -313,7 +321,7 @@ impl RecoveryBlock {
 
 impl Identity {
     /// The block as it stands in a file.
-    pub(crate) fn to_bytes(&self) -> [u8; IDENTITY_LEN] {
+    pub fn to_bytes(&self) -> [u8; IDENTITY_LEN] {
         let mut rewinds = [RewindBlock::default(); REWINDS_MAX];
         for (block, rewind) in rewinds.iter_mut().zip(&self.rewinds) {
             let Rewind { after, epoch, lsn } = *rewind;

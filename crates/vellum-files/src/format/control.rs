@@ -11,31 +11,43 @@ use crate::sys::checksum;
 use crate::{Fill, Layout, Preallocate};
 
 /// Room for this header; the shared words start behind it.
-pub(crate) const HEADER_LEN: usize = 4096;
+pub const HEADER_LEN: usize = 4096;
 
 /// Where in the header's page of a control file it says which file it is
 /// (`shared::region::Origin`).
-pub(crate) const ORIGIN_OFFSET: usize = 128;
+pub const ORIGIN_OFFSET: usize = 128;
+
+/// A segment holds at least one page, because segments are mapped.
+pub const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
+/// A pad frame spans at most a segment and has 32 bits of length.
+pub const SEGMENT_CAPACITY_BYTES_MAX: u64 = 1 << 30;
+/// Segment capacities and prefault windows are multiples of this on every machine; a machine with
+/// larger pages asks for multiples of those.
+pub const CAPACITY_UNIT_BYTES: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"VELLUMCT";
 
 /// What a log is made of; the same for every participant and for the log's whole life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Geometry {
-    pub(crate) layout: Layout,
-    pub(crate) segment_capacity: u64,
-    pub(crate) preallocate: Preallocate,
-    pub(crate) fill: Fill,
+pub struct Geometry {
+    /// How records lie in the segments.
+    pub layout: Layout,
+    /// Bytes of log in a segment.
+    pub segment_capacity: u64,
+    /// How file space is made ready.
+    pub preallocate: Preallocate,
+    /// How records are written.
+    pub fill: Fill,
     /// Identity of the log, and part of every frame's check.
-    pub(crate) secret: u64,
+    pub secret: u64,
     /// The boot in which the control file was made; in another, its words mean nothing.
-    pub(crate) boot_id: [u8; 16],
+    pub boot_id: [u8; 16],
     /// Whether there are commit records in the log, because something was committed.
-    pub(crate) has_commits: bool,
+    pub has_commits: bool,
     /// Where the log is being truncated, or 0. Only in the geometry file.
-    pub(crate) cut: u64,
+    pub cut: u64,
     /// Whether each record has an envelope (`format::envelope`).
-    pub(crate) has_envelope: bool,
+    pub has_envelope: bool,
 }
 
 /// Geometry as it stands in the file.
@@ -58,7 +70,7 @@ struct ControlHeader {
 }
 
 /// Bytes of the geometry in its own file; the policy of a text log follows.
-pub(crate) const GEOMETRY_LEN: usize = size_of::<ControlHeader>();
+pub const GEOMETRY_LEN: usize = size_of::<ControlHeader>();
 
 const _: () = assert!(GEOMETRY_LEN == 72);
 
@@ -69,7 +81,7 @@ const ENVELOPE_MARK: u32 = 2;
 
 impl Geometry {
     /// The header as it stands in the file.
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
+    pub fn to_bytes(self) -> Vec<u8> {
         let mut header = ControlHeader {
             magic: MAGIC,
             version: U32::new(self.version()),
@@ -88,7 +100,7 @@ impl Geometry {
     }
 
     /// Reads a header, or says what is wrong with it.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Geometry, HeaderFault> {
+    pub fn parse(bytes: &[u8]) -> Result<Geometry, HeaderFault> {
         let Ok((header, _)) = ControlHeader::read_from_prefix(bytes) else {
             return Err(HeaderFault::NotAControlFile);
         };
@@ -126,7 +138,7 @@ impl Geometry {
 
     /// Whether the control file was made in the boot with this id; one that is not known is
     /// another.
-    pub(crate) fn is_of_boot(&self, boot_id: [u8; 16]) -> bool {
+    pub fn is_of_boot(&self, boot_id: [u8; 16]) -> bool {
         boot_id != [0; 16] && self.boot_id == boot_id
     }
 
@@ -143,26 +155,24 @@ impl Geometry {
 
     /// Bytes that the log puts before each payload, behind the header of its frame.
     #[inline]
-    pub(crate) fn envelope_len(&self) -> usize {
+    pub fn envelope_len(&self) -> usize {
         if self.has_envelope { ENVELOPE_LEN } else { 0 }
     }
 
     /// Whether lines are written by system calls, so that a file is its text and others may follow
     /// it.
     #[inline]
-    pub(crate) fn writes_text(&self) -> bool {
+    pub fn writes_text(&self) -> bool {
         self.layout == Layout::Text && self.fill == Fill::Pwrite
     }
 
     /// Whether records wait in a stage until they are committed.
-    pub(crate) fn is_staged(&self) -> bool {
+    #[inline]
+    pub fn is_staged(&self) -> bool {
         self.fill == Fill::Staged
     }
 
     fn is_possible(&self) -> bool {
-        use crate::options::limits::{
-            CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, SEGMENT_CAPACITY_BYTES_MIN,
-        };
         (SEGMENT_CAPACITY_BYTES_MIN..=SEGMENT_CAPACITY_BYTES_MAX).contains(&self.segment_capacity)
             && self.segment_capacity.is_multiple_of(CAPACITY_UNIT_BYTES)
             && !(self.has_envelope && self.layout == Layout::Text)
@@ -171,11 +181,14 @@ impl Geometry {
 
 /// What can be wrong with the first page of a control file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeaderFault {
+pub enum HeaderFault {
+    /// It begins with something else.
     NotAControlFile,
+    /// It is of another version.
     Version(u32),
     /// Bits of `marks` that this library does not know.
     Marks(u32),
+    /// Its checksum or a value is wrong.
     Damaged,
 }
 

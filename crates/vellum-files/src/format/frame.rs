@@ -22,15 +22,15 @@ use crate::Lsn;
 use crate::sys::checksum;
 
 /// Bytes before the payload.
-pub(crate) const HEADER_LEN: usize = 8;
+pub const HEADER_LEN: usize = 8;
 /// Frames start at multiples of this.
-pub(crate) const ALIGNMENT: u64 = 8;
+pub const ALIGNMENT: u64 = 8;
 /// Longest payload of a record: the length has 32 bits.
-pub(crate) const PAYLOAD_LEN_MAX: u64 = u32::MAX as u64;
+pub const PAYLOAD_LEN_MAX: u64 = u32::MAX as u64;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The caller's bytes.
     Record,
     /// Nothing: space that was reserved and not used.
@@ -74,45 +74,50 @@ const _: () = {
 
 /// The eight bytes before a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) length: u32,
-    pub(crate) check: u32,
+pub struct Header {
+    /// Bytes of the payload.
+    pub length: u32,
+    /// The checksum.
+    pub check: u32,
 }
 
 impl Header {
     /// Reads a header; any eight bytes are one, valid or not.
-    pub(crate) fn from_bytes(bytes: [u8; HEADER_LEN]) -> Header {
+    #[inline]
+    pub fn from_bytes(bytes: [u8; HEADER_LEN]) -> Header {
         let word = u64::from_le_bytes(bytes);
         Header { length: word as u32, check: (word >> 32) as u32 }
     }
 
     /// The header as it stands in the file.
     #[inline]
-    pub(crate) fn to_bytes(self) -> [u8; HEADER_LEN] {
+    pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         (u64::from(self.length) | u64::from(self.check) << 32).to_le_bytes()
     }
 
     /// Whether this is space in which nothing has been written.
-    pub(crate) fn is_unwritten(self) -> bool {
+    #[inline]
+    pub fn is_unwritten(self) -> bool {
         self.length == 0 && self.check == 0
     }
 
     /// Bytes from this header to the next.
-    pub(crate) fn frame_len(self) -> u64 {
+    #[inline]
+    pub fn frame_len(self) -> u64 {
         frame_len(u64::from(self.length))
     }
 }
 
 /// Bytes that a frame with this much payload takes.
 #[inline]
-pub(crate) const fn frame_len(payload_len: u64) -> u64 {
+pub const fn frame_len(payload_len: u64) -> u64 {
     // As `next_multiple_of`, which takes more instructions.
     (HEADER_LEN as u64 + payload_len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }
 
 /// Makes and checks the frames of one log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Codec {
+pub struct Codec {
     secret: u64,
     /// `checksum::crc32c_append`, as it is done here.
     append: fn(u32, &[u8]) -> u32,
@@ -120,7 +125,7 @@ pub(crate) struct Codec {
 
 impl Codec {
     /// The codec of the log with this secret.
-    pub(crate) fn new(secret: u64) -> Codec {
+    pub fn new(secret: u64) -> Codec {
         Codec { secret, append: checksum::way() }
     }
 
@@ -136,14 +141,14 @@ impl Codec {
 
     /// A running check for a record of `length` bytes at `lsn`.
     #[inline]
-    pub(crate) fn check(self, lsn: Lsn, length: u32) -> Check {
+    pub fn check(self, lsn: Lsn, length: u32) -> Check {
         let seed = self.seed(lsn, length);
         Check { crc: seed, seed, length, append: self.append }
     }
 
     /// Header of a record whose payload is `parts` one after the other.
     #[inline(always)]
-    pub(crate) fn record(self, lsn: Lsn, length: u32, parts: &[&[u8]]) -> Header {
+    pub fn record(self, lsn: Lsn, length: u32, parts: &[&[u8]]) -> Header {
         let mut check = self.check(lsn, length);
         for part in parts {
             check.update(part);
@@ -153,31 +158,36 @@ impl Codec {
 
     /// Header of a record whose payload is `payload`.
     #[inline(always)]
-    pub(crate) fn record_of(self, lsn: Lsn, payload: &[u8]) -> Header {
+    pub fn record_of(self, lsn: Lsn, payload: &[u8]) -> Header {
         self.marked(lsn, payload.len() as u32, payload, 0)
     }
 
     /// Header of a pad frame of `frame_len` bytes, which is a multiple of 8 up to a segment.
-    pub(crate) fn pad(self, lsn: Lsn, frame_len: u64) -> Header {
+    #[inline]
+    pub fn pad(self, lsn: Lsn, frame_len: u64) -> Header {
         self.headed(lsn, (frame_len - HEADER_LEN as u64) as u32, PAD_MARK)
     }
 
     /// Header of a batch whose frames take `length` bytes after it.
-    pub(crate) fn batch(self, lsn: Lsn, length: u32) -> Header {
+    #[inline]
+    pub fn batch(self, lsn: Lsn, length: u32) -> Header {
         self.headed(lsn, length, BATCH_MARK)
     }
 
+    #[inline]
     fn headed(self, lsn: Lsn, length: u32, mark: u32) -> Header {
         Header { length, check: never_zero(self.seed(lsn, length) ^ mark) }
     }
 
     /// Header of a record of a batch.
-    pub(crate) fn member(self, lsn: Lsn, length: u32, payload: &[u8]) -> Header {
+    #[inline]
+    pub fn member(self, lsn: Lsn, length: u32, payload: &[u8]) -> Header {
         self.marked(lsn, length, payload, MEMBER_MARK)
     }
 
     /// Header of a commit record.
-    pub(crate) fn commit_record(self, lsn: Lsn, payload: &[u8]) -> Header {
+    #[inline]
+    pub fn commit_record(self, lsn: Lsn, payload: &[u8]) -> Header {
         self.marked(lsn, payload.len() as u32, payload, COMMIT_MARK)
     }
 
@@ -189,7 +199,8 @@ impl Codec {
     }
 
     /// The kind that the header alone shows; `None` is a record, or no frame at all.
-    pub(crate) fn kind_by_header(self, lsn: Lsn, header: Header) -> Option<Kind> {
+    #[inline]
+    pub fn kind_by_header(self, lsn: Lsn, header: Header) -> Option<Kind> {
         if header == self.headed(lsn, header.length, PAD_MARK) {
             Some(Kind::Pad)
         } else if header == self.headed(lsn, header.length, BATCH_MARK) {
@@ -202,7 +213,7 @@ impl Codec {
     /// Length of the payload of the record that `bytes` begin with, which are those at `lsn`.
     /// `None` for everything else, also where they end before.
     #[inline]
-    pub(crate) fn payload_len(self, lsn: Lsn, bytes: &[u8]) -> Option<u64> {
+    pub fn payload_len(self, lsn: Lsn, bytes: &[u8]) -> Option<u64> {
         let (head, rest) = bytes.split_first_chunk()?;
         let header = Header::from_bytes(*head);
         let payload = rest.get(..header.length as usize)?;
@@ -213,7 +224,7 @@ impl Codec {
     }
 
     /// The kind of a record by its payload; `None` where the two do not belong together.
-    pub(crate) fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
+    pub fn kind_by_payload(self, lsn: Lsn, header: Header, payload: &[u8]) -> Option<Kind> {
         let mut check = self.check(lsn, header.length);
         check.update(payload);
         check.kind(header)
@@ -222,7 +233,7 @@ impl Codec {
 
 /// The check of a record while its payload passes by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Check {
+pub struct Check {
     crc: u32,
     /// What `crc` started from.
     seed: u32,
@@ -233,19 +244,19 @@ pub(crate) struct Check {
 impl Check {
     /// Takes the next bytes of the payload.
     #[inline]
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
         self.crc = (self.append)(self.crc, bytes);
     }
 
     /// The header, after all of the payload.
     #[inline]
-    pub(crate) fn finish(self) -> Header {
+    pub fn finish(self) -> Header {
         self.finish_as(0)
     }
 
     /// The kind of the record with this header, after all of the payload; `None` where the two do
     /// not belong together.
-    pub(crate) fn kind(self, header: Header) -> Option<Kind> {
+    pub fn kind(self, header: Header) -> Option<Kind> {
         let mut kinds =
             [Kind::Record, Kind::Member, Kind::CommitRecord].into_iter().zip(PAYLOAD_MARKS);
         kinds.find(|(_, mark)| header == self.finish_as(*mark)).map(|(kind, _)| kind)

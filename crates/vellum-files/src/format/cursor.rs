@@ -14,14 +14,15 @@ use crate::sys::checksum;
 
 const MAGIC: [u8; 8] = *b"VELLUMCU";
 /// Cursors that the file has room for.
-pub(crate) const COUNT: usize = 128;
+pub const COUNT: usize = 128;
 /// Bytes of a name, at most.
-pub(crate) const NAME_LEN_MAX: usize = 64;
+pub const NAME_LEN_MAX: usize = 64;
 /// Room for the header; the images follow.
 const HEADER_LEN: usize = 4096;
 const IMAGE_LEN: usize = 512;
 const PAIR_LEN: usize = 2 * IMAGE_LEN;
-pub(crate) const FILE_LEN: usize = HEADER_LEN + COUNT * PAIR_LEN;
+/// Bytes of the file.
+pub const FILE_LEN: usize = HEADER_LEN + COUNT * PAIR_LEN;
 /// Stands for "no limit".
 const NONE: u64 = u64::MAX;
 const STATE_FREE: u32 = 1;
@@ -67,23 +68,31 @@ const _: () = assert!(size_of::<Image>() == IMAGE_LEN);
 
 /// What is stored of a cursor. Times are in seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) lsn: Lsn,
-    pub(crate) holds: bool,
-    pub(crate) held_bytes_max: Option<u64>,
-    pub(crate) held_age_max: Option<Duration>,
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub lsn: Lsn,
+    /// Whether it keeps the log from its position on.
+    pub holds: bool,
+    /// How many bytes it keeps at most.
+    pub held_bytes_max: Option<u64>,
+    /// For how long it keeps records at most.
+    pub held_age_max: Option<Duration>,
     /// When it was committed or set last.
-    pub(crate) committed_at: u64,
+    pub committed_at: u64,
     /// How often its reader has gone on behind records that were removed in front of it, how many
     /// bytes that were, and when it was the last time.
-    pub(crate) overruns: u64,
-    pub(crate) overrun_bytes: u64,
-    pub(crate) overrun_at: u64,
+    pub overruns: u64,
+    /// Bytes that it has lost so.
+    pub overrun_bytes: u64,
+    /// When that was last, in seconds since 1970.
+    pub overrun_at: u64,
 }
 
 impl Entry {
-    pub(crate) fn new(name: &str, lsn: Lsn, now: u64) -> Entry {
+    /// A cursor that holds nothing.
+    pub fn new(name: &str, lsn: Lsn, now: u64) -> Entry {
         Entry {
             name: name.into(),
             lsn,
@@ -100,11 +109,11 @@ impl Entry {
 
 /// The place of one cursor in the file, as its two images tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// The cursor, if there is one.
-    pub(crate) entry: Option<Entry>,
+    pub entry: Option<Entry>,
     /// Whether neither image can be read, and something was written.
-    pub(crate) is_damaged: bool,
+    pub is_damaged: bool,
     /// Number of the newest image; 0 where none was written.
     sequence: u64,
 }
@@ -126,7 +135,7 @@ impl Place {
 
     /// The next image of the place at `index`, where in the file it goes, and the place as it is
     /// then.
-    pub(crate) fn next(&self, index: usize, entry: Option<Entry>) -> (u64, Vec<u8>, Place) {
+    pub fn next(&self, index: usize, entry: Option<Entry>) -> (u64, Vec<u8>, Place) {
         let sequence = self.sequence + 1;
         // The first goes to the first half.
         let half = (sequence + 1) % 2;
@@ -192,22 +201,24 @@ impl Image {
 }
 
 /// Whether a cursor may have this name.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let may_be_in = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(may_be_in)
 }
 
 /// What is wrong with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileFault {
+pub enum FileFault {
+    /// It begins with something else, or its checksum is wrong.
     Damaged,
+    /// It is of another version.
     Version(u32),
     /// It is of another log.
     Stranger,
 }
 
 /// A file without a cursor, of the log with this secret.
-pub(crate) fn new_file(secret: u64) -> Vec<u8> {
+pub fn new_file(secret: u64) -> Vec<u8> {
     let mut header = Header {
         magic: MAGIC,
         version: U32::new(VERSION),
@@ -223,7 +234,7 @@ pub(crate) fn new_file(secret: u64) -> Vec<u8> {
 }
 
 /// The places of a file of the log with this secret.
-pub(crate) fn parse_file(bytes: &[u8], secret: u64) -> Result<Vec<Place>, FileFault> {
+pub fn parse_file(bytes: &[u8], secret: u64) -> Result<Vec<Place>, FileFault> {
     let (header, _) = Header::read_from_prefix(bytes).map_err(|_| FileFault::Damaged)?;
     let unchecked = Header { check: U32::ZERO, ..header };
     let is_whole = checksum::crc32c(unchecked.as_bytes()) == header.check.get();

@@ -69,8 +69,9 @@ pub enum ErrorKind {
     /// nothing.
     TimedOut = 19,
     /// The log's directory was removed or moved while the log was open, or its files were. What was
-    /// appended before is where the directory went. [`Log::reopen`](crate::Log::reopen) goes on in
-    /// a new log at the same path.
+    /// appended before is where the directory went.
+    /// [`Log::reopen`](../vellum/struct.Log.html#method.reopen) goes on in a new log at the same
+    /// path.
     Removed = 20,
     /// A [`Position`](crate::Position) was taken before a power cut or a truncation took back what
     /// was there. [`Error::lsn`] is where the log may differ from what it was; `None` where that
@@ -84,13 +85,14 @@ pub enum ErrorKind {
     /// What was committed is committed here, and is not shipped.
     Fenced = 24,
     /// Another process, or another handle of this one, has the log open for writing, and one of the
-    /// two wants to be the only one ([`Options::exclusive`](crate::Options::exclusive)). The text
-    /// names it. Nothing was changed.
+    /// two wants to be the only one
+    /// ([`Options::exclusive`](../vellum/struct.Options.html#method.exclusive)). The text names it.
+    /// Nothing was changed.
     InUse = 25,
 }
 
 /// No space, which may come: a limit on the size of files (`FBIG`) does not pass.
-pub(crate) const FULL: [Errno; 2] = [Errno::NOSPC, Errno::DQUOT];
+pub const FULL: [Errno; 2] = [Errno::NOSPC, Errno::DQUOT];
 
 impl ErrorKind {
     /// The kind that an error number of the operating system stands for.
@@ -181,7 +183,8 @@ impl Error {
     }
 
     /// The same error of making a log on FUSE, saying what may be wrong with the server.
-    pub(crate) fn on_fuse(mut self) -> Error {
+    #[doc(hidden)]
+    pub fn on_fuse(mut self) -> Error {
         if self.errno().is_some_and(|errno| errno != Errno::NODEV) {
             self.add(&format!(" on a FUSE filesystem; {USE_THE_PAGE_CACHE}"));
         }
@@ -189,7 +192,8 @@ impl Error {
     }
 
     /// The error after a failed write or sync, which no later call takes back.
-    pub(crate) fn poisoned(errno: Errno, operation: &str, path: &Path) -> Error {
+    #[doc(hidden)]
+    pub fn poisoned(errno: Errno, operation: &str, path: &Path) -> Error {
         let message = format!(
             "could not {operation} the log, so nothing more can be made durable until every \
              process has closed it and one has opened it again"
@@ -205,7 +209,8 @@ impl Error {
     }
 
     /// The same error, saying which position it is about.
-    pub(crate) fn at_lsn(mut self, lsn: Lsn) -> Error {
+    #[doc(hidden)]
+    pub fn at_lsn(mut self, lsn: Lsn) -> Error {
         self.0.lsn = Some(lsn);
         self
     }
@@ -215,8 +220,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The option that it is about, by the name of its method in [`Options`](crate::Options), where
-    /// there is one.
+    /// The option that it is about, by the name of its method in
+    /// [`Options`](../vellum/struct.Options.html), where there is one.
     pub fn option(&self) -> Option<&str> {
         self.0.message.split(MARK).nth(1)
     }
@@ -225,13 +230,12 @@ impl Error {
     /// an option by another name.
     ///
     /// ```
-    /// let dir = tempfile::tempdir()?;
-    /// let tuning = vellum::Tuning::new().prefault_bytes(100);
-    /// let error = vellum::Options::events().tuning(tuning).open(dir.path()).unwrap_err();
+    /// # let refused = "\0prefault_bytes\0 100 is not a positive multiple of the page size";
+    /// # let error = vellum_files::Error::new(vellum_files::ErrorKind::InvalidOption, refused);
+    /// // The error of opening with `Tuning::new().prefault_bytes(100)`.
     /// assert_eq!(error.option(), Some("prefault_bytes"));
     /// let text = error.text_with(|option| format!("--{}", option.replace('_', "-")));
     /// assert!(text.starts_with("--prefault-bytes 100 is not"));
-    /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn text_with(&self, spell: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
@@ -260,7 +264,8 @@ impl Error {
 
     /// The error number of a sync that the device has failed, as opposed to one for which there
     /// was no space, or which a filter of calls does not know.
-    pub(crate) fn failed_sync(&self) -> Option<Errno> {
+    #[doc(hidden)]
+    pub fn failed_sync(&self) -> Option<Errno> {
         let is_failed = self.0.is_of_sync && self.0.kind != ErrorKind::NoSpace;
         self.errno().filter(|errno| is_failed && *errno != Errno::NOSYS)
     }
