@@ -8,7 +8,7 @@ use crate::files::view::View;
 use crate::files::window::Window;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind, frame_len};
 use crate::lsn::Range;
-use crate::segment::file::ReadSegment;
+use crate::segment::open::ReadSegment;
 use crate::{ErrorKind, Lsn, Result};
 
 /// What stands at a position.

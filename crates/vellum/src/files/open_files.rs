@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::files::Files;
 use crate::files::view::View;
-use crate::segment::file::ReadSegment;
 use crate::segment::kept::Stamp;
 use crate::segment::listing::Listing;
+use crate::segment::open::ReadSegment;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 

@@ -12,7 +12,7 @@ use crate::files::open_files::open_to_read;
 use crate::files::view::View;
 use crate::format::text;
 use crate::lsn::Range;
-use crate::segment::file::Segment;
+use crate::segment::open::WriteSegment;
 use crate::{ErrorKind, Lsn, Result, sys};
 
 /// Markers are written this much at a time: whole lines of them.
@@ -37,26 +37,27 @@ impl Reason {
 }
 
 /// Fills a range in the segments that `open` gives.
-pub(crate) fn write_to(
+pub(crate) fn write_to<S: AsRef<WriteSegment>>(
     files: &Files,
     range: Range,
     reason: Reason,
-    open: impl Fn(Lsn) -> Result<Arc<Segment>>,
+    open: impl Fn(Lsn) -> Result<Arc<S>>,
 ) -> Result<()> {
     let (end, skips) = (range.end(), is_skipped(files, range));
     let (mut lsn, mut is_reported) = (range.start, false);
     while lsn < end {
         let segment = open(files.segment_of(lsn))?;
+        let segment = (*segment).as_ref();
         let segment_end = files.segment_end(lsn);
         let limit = end.min(segment_end);
         if files.geometry.layout.has_frames() {
-            write_pad_frame(files, &segment, lsn, limit)?;
+            write_pad_frame(files, segment, lsn, limit)?;
         } else if skips && lsn == range.start {
-            cut_off(&segment, lsn)?;
+            cut_off(segment, lsn)?;
         } else {
             let lost = (!is_reported).then_some(end.get() - lsn.get());
             write_marker(
-                &segment,
+                segment,
                 Range { start: lsn, len: limit.get() - lsn.get() },
                 lost,
                 reason,
@@ -69,19 +70,19 @@ pub(crate) fn write_to(
 }
 
 /// One pad frame from `lsn` to `limit`, in one segment.
-fn write_pad_frame(files: &Files, segment: &Segment, lsn: Lsn, limit: Lsn) -> Result<()> {
+fn write_pad_frame(files: &Files, segment: &WriteSegment, lsn: Lsn, limit: Lsn) -> Result<()> {
     let header = files.codec.pad(lsn, limit.get() - lsn.get());
     segment.write(&header.to_bytes(), segment.offset_of(lsn))
 }
 
 /// Ends a text segment at `lsn`: everything behind is skipped.
-pub(crate) fn cut_off(segment: &Segment, lsn: Lsn) -> Result<()> {
+pub(crate) fn cut_off(segment: &WriteSegment, lsn: Lsn) -> Result<()> {
     sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
 }
 
 /// A marker over `range`, in one segment, that reports `lost` bytes.
 fn write_marker(
-    segment: &Segment,
+    segment: &WriteSegment,
     range: Range,
     mut lost: Option<u64>,
     reason: Reason,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::files::Files;
 use crate::format::segment::SegmentHeader;
-use crate::segment::file::{ReadSegment, Segment};
 use crate::segment::listing::{Listing, find, missing};
+use crate::segment::open::{ReadSegment, WriteSegment};
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// How often a file is looked for again that was removed or compressed just before it was opened.
@@ -26,8 +26,8 @@ impl Files {
 
     /// Opens the file of the segment at `first` for writing by system call. `path` is its path
     /// where that is known.
-    pub(crate) fn open_unmapped(&self, first: Lsn, path: Option<PathBuf>) -> Result<Segment> {
-        let open = |path| Segment::open_unmapped(&self.dir, path, &self.geometry, first);
+    pub(crate) fn open_unmapped(&self, first: Lsn, path: Option<PathBuf>) -> Result<WriteSegment> {
+        let open = |path| WriteSegment::open(&self.dir, path, &self.geometry, first);
         self.open_found(first, path, open)
     }
 

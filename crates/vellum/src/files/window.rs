@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::files::open_files::ReadFiles;
 use crate::files::view::View;
-use crate::segment::file::ReadSegment;
+use crate::segment::open::ReadSegment;
 use crate::{Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use crate::Lsn;
-use crate::segment::file::ReadSegment;
+use crate::segment::open::ReadSegment;
 use crate::sys::fork::Inherit;
 
 /// How many are kept.

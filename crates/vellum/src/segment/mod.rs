@@ -5,6 +5,7 @@ pub(crate) mod groups;
 pub(crate) mod kept;
 pub(crate) mod listing;
 pub(crate) mod mapped_end;
+pub(crate) mod open;
 pub(crate) mod pace;
 pub(crate) mod packed;
 pub(crate) mod pieces;

@@ -15,7 +15,6 @@ use crate::files::recover::staged;
 use crate::files::recover::zero_tail;
 use crate::format::segment::text_file_name;
 use crate::lsn::Range;
-use crate::segment::file::Segment;
 use crate::segment::listing::{self, Listing};
 use crate::segment::rights::Rights;
 use crate::sys::clock;
@@ -102,7 +101,7 @@ fn end_line(files: &Files, listing: &mut Arc<Listing>, end: Lsn) -> Result<()> {
     if first == end {
         make_missing(files, listing, first)?;
     }
-    let segment: Segment = files.open_unmapped(first, listing.path_of(first))?;
+    let segment = files.open_unmapped(first, listing.path_of(first))?;
     segment.write(b"\n", segment.offset_of(end))
 }
 

@@ -13,7 +13,7 @@ use crate::log::read::reader::Reader;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::lsn::Range;
-use crate::segment::file::ReadSegment;
+use crate::segment::open::ReadSegment;
 use crate::{ErrorKind, Layout, Lsn, Result};
 
 /// What [`Log::verify`](crate::Log::verify) found.
