@@ -8,6 +8,9 @@
 //! reach nothing else.
 //!
 //! - [`format`](mod@format) is the bytes and their meaning.
+//! - [`segment`] is one file: its name, opening it, reading and writing it.
+//! - [`files`] is all files of a log: reading them over a [`View`](files::view::View) of it, and
+//!   finding where a log ends after a crash ([`files::recover`]).
 //! - [`error`], [`lsn`], [`identity`], [`choice`] and [`policy`] are what all of Vellum names.
 
 #![deny(unsafe_code)]
@@ -15,10 +18,12 @@
 pub mod choice;
 pub mod error;
 pub mod escape;
+pub mod files;
 pub mod format;
 pub mod identity;
 pub mod lsn;
 pub mod policy;
+pub mod segment;
 
 pub use choice::{Compression, Fill, Layout, Preallocate};
 pub use error::{Error, ErrorKind, Result};

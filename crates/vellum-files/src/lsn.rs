@@ -62,7 +62,6 @@ impl FromStr for Lsn {
 }
 
 impl From<Lsn> for u64 {
-    #[inline]
     fn from(lsn: Lsn) -> u64 {
         lsn.0
     }
@@ -85,7 +84,6 @@ impl Range {
     }
 
     /// Whether a position lies in it.
-    #[inline]
     pub fn holds(self, lsn: Lsn) -> bool {
         self.start <= lsn && lsn < self.end()
     }

@@ -62,7 +62,7 @@ const AREAS: &[Area] = &[
     Area {
         name: "segment",
         paths: &["segment"],
-        tests: &[unit(&[]), integration(&["api::", "durable::"])],
+        tests: &[FILES, unit(&[]), integration(&["api::", "durable::"])],
     },
     Area {
         name: "recovery",
@@ -75,7 +75,7 @@ const AREAS: &[Area] = &[
             "files/frames.rs",
             "files/recover/text.rs",
         ],
-        tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],
+        tests: &[FILES, unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],
     },
     Area {
         name: "commit",

@@ -34,7 +34,6 @@ pub mod advice;
 mod bus_errors;
 #[cfg(any(feature = "log", feature = "tracing"))]
 mod events;
-mod files;
 // In the documentation alone; `vellum-docs` compiles its programs.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
@@ -51,7 +50,7 @@ mod shared;
 pub mod tracing;
 
 // The rooms of the crate `vellum-files`, by the names that they have there.
-use vellum_files::{error, escape, format, identity, lsn};
+use vellum_files::{error, escape, files, format, identity, lsn};
 
 pub use self::log::{
     Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Gap,

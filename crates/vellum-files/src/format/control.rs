@@ -167,7 +167,6 @@ impl Geometry {
     }
 
     /// Whether records wait in a stage until they are committed.
-    #[inline]
     pub fn is_staged(&self) -> bool {
         self.fill == Fill::Staged
     }

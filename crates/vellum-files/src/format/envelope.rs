@@ -35,20 +35,17 @@ impl Envelope {
     }
 
     /// Reads an envelope; any bytes are one.
-    #[inline]
     pub fn from_bytes(bytes: [u8; ENVELOPE_LEN]) -> Envelope {
         let both = u128::from_le_bytes(bytes);
         Envelope { nanos: both as u64, writer: WriterId::new((both >> 64) as u64) }
     }
 
     /// The envelope at the start of a record's payload; `None` where that is shorter.
-    #[inline]
     pub fn of(payload: &[u8]) -> Option<Envelope> {
         payload.first_chunk().copied().map(Envelope::from_bytes)
     }
 
     /// When the record was appended.
-    #[inline]
     pub fn time(self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.nanos)
     }

@@ -83,7 +83,6 @@ pub struct Header {
 
 impl Header {
     /// Reads a header; any eight bytes are one, valid or not.
-    #[inline]
     pub fn from_bytes(bytes: [u8; HEADER_LEN]) -> Header {
         let word = u64::from_le_bytes(bytes);
         Header { length: word as u32, check: (word >> 32) as u32 }
@@ -96,7 +95,6 @@ impl Header {
     }
 
     /// Whether this is space in which nothing has been written.
-    #[inline]
     pub fn is_unwritten(self) -> bool {
         self.length == 0 && self.check == 0
     }
@@ -163,30 +161,25 @@ impl Codec {
     }
 
     /// Header of a pad frame of `frame_len` bytes, which is a multiple of 8 up to a segment.
-    #[inline]
     pub fn pad(self, lsn: Lsn, frame_len: u64) -> Header {
         self.headed(lsn, (frame_len - HEADER_LEN as u64) as u32, PAD_MARK)
     }
 
     /// Header of a batch whose frames take `length` bytes after it.
-    #[inline]
     pub fn batch(self, lsn: Lsn, length: u32) -> Header {
         self.headed(lsn, length, BATCH_MARK)
     }
 
-    #[inline]
     fn headed(self, lsn: Lsn, length: u32, mark: u32) -> Header {
         Header { length, check: never_zero(self.seed(lsn, length) ^ mark) }
     }
 
     /// Header of a record of a batch.
-    #[inline]
     pub fn member(self, lsn: Lsn, length: u32, payload: &[u8]) -> Header {
         self.marked(lsn, length, payload, MEMBER_MARK)
     }
 
     /// Header of a commit record.
-    #[inline]
     pub fn commit_record(self, lsn: Lsn, payload: &[u8]) -> Header {
         self.marked(lsn, payload.len() as u32, payload, COMMIT_MARK)
     }
@@ -199,7 +192,6 @@ impl Codec {
     }
 
     /// The kind that the header alone shows; `None` is a record, or no frame at all.
-    #[inline]
     pub fn kind_by_header(self, lsn: Lsn, header: Header) -> Option<Kind> {
         if header == self.headed(lsn, header.length, PAD_MARK) {
             Some(Kind::Pad)

@@ -3,7 +3,7 @@
 /// Bytes that a gzip file begins with: the magic number, and the only method there is.
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 /// Bytes at its end that tell the length.
-pub const TRAILER_LEN: usize = 4;
+pub(crate) const TRAILER_LEN: usize = 4;
 
 /// Bytes that a gzip file of one part holds, of which these are the first and the last bytes. It
 /// tells them modulo 2^32; a segment is shorter.

@@ -43,7 +43,7 @@ pub fn text_file_name(time: u64, first: Lsn, is_continuation: bool) -> String {
 }
 
 /// A pattern for the name of the text segment at `first`, where the file is missing.
-pub fn text_file_pattern(first: Lsn) -> String {
+pub(crate) fn text_file_pattern(first: Lsn) -> String {
     format!("*-{:016x}*{TEXT_SUFFIX}", first.get())
 }
 
@@ -66,7 +66,7 @@ pub struct FileName {
 }
 
 /// The name that a file had before it was compressed, and how it was.
-pub fn before_compression(name: &str) -> (&str, Compression) {
+pub(crate) fn before_compression(name: &str) -> (&str, Compression) {
     if let Some(plain) = name.strip_suffix(ZSTD_SUFFIX) {
         return (plain, Compression::Zstd);
     }

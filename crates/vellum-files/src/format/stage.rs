@@ -10,7 +10,7 @@ const MAGIC: [u8; 8] = *b"VELLUMST";
 /// The first bytes of a stage.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub struct StageHeader {
+pub(crate) struct StageHeader {
     magic: [u8; 8],
     /// What the control file's words call the stage.
     id: U64,
@@ -23,7 +23,7 @@ pub struct StageHeader {
 
 impl StageHeader {
     /// The header of the stage of the segment at `first`.
-    pub fn new(id: u64, first: Lsn, epoch: u64) -> StageHeader {
+    pub(crate) fn new(id: u64, first: Lsn, epoch: u64) -> StageHeader {
         StageHeader {
             magic: MAGIC,
             id: U64::new(id),
@@ -33,12 +33,12 @@ impl StageHeader {
     }
 
     /// Whether the words that call the stage `id` mean this file.
-    pub fn is_called(&self, id: u64, first: Lsn) -> bool {
+    pub(crate) fn is_called(&self, id: u64, first: Lsn) -> bool {
         self.is_of(first) && self.id.get() == id
     }
 
     /// Whether the stage was made in `epoch`, whatever words there are.
-    pub fn is_of_epoch(&self, epoch: u64, first: Lsn) -> bool {
+    pub(crate) fn is_of_epoch(&self, epoch: u64, first: Lsn) -> bool {
         self.is_of(first) && epoch != 0 && self.epoch.get() == epoch
     }
 

@@ -2,7 +2,7 @@
 //! written, and what tells of records that were dropped.
 
 /// Longest line of a marker: programs that read lines have buffers of 64 KiB.
-pub const LINE_LEN_MAX: usize = 60 << 10;
+pub(crate) const LINE_LEN_MAX: usize = 60 << 10;
 
 /// `len` bytes of marker, ending in a newline.
 ///
@@ -22,7 +22,7 @@ pub fn marker(lost: Option<u64>, len: usize, reason: &str) -> Vec<u8> {
 }
 
 /// Whether a marker may start with these bytes.
-pub fn may_start_marker(bytes: &[u8]) -> bool {
+pub(crate) fn may_start_marker(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'~')
 }
 

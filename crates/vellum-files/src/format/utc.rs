@@ -43,7 +43,7 @@ pub fn readable(seconds: u64) -> String {
 }
 
 /// The moment that [`stamp`] tells so, in seconds since 1970.
-pub fn parse_stamp(text: &str) -> Option<u64> {
+pub(crate) fn parse_stamp(text: &str) -> Option<u64> {
     if text.len() != 16 || !text.is_ascii() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! How long a compressed file was, told by the header of its frame.
 
 /// Bytes of a frame up to the end of its header, at most.
-pub const HEADER_LEN_MAX: usize = 18;
+pub(crate) const HEADER_LEN_MAX: usize = 18;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 

@@ -22,11 +22,11 @@ const SET_GROUP_ID: u32 = 0o2000;
 
 /// Owner, group and permission bits of a log's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rights {
+pub struct Rights {
     uid: u32,
     gid: u32,
     /// Permission bits.
-    pub(crate) mode: u32,
+    pub mode: u32,
     /// Whether there is no log yet: then the umask counts, and what cannot be given away is its
     /// maker's, whose log it becomes.
     is_new: bool,
@@ -35,20 +35,20 @@ pub(crate) struct Rights {
 impl Rights {
     /// Those of files that are made like `file`. Where the directory hands its group down, it is
     /// that one.
-    pub(crate) fn like(file: &Stat, dir: &Dir) -> io::Result<Rights> {
+    pub fn like(file: &Stat, dir: &Dir) -> io::Result<Rights> {
         let own = dir.status()?;
         let gid = if own.st_mode & SET_GROUP_ID != 0 { own.st_gid } else { file.st_gid };
         Ok(Rights { uid: file.st_uid, gid, mode: file.st_mode & 0o777, is_new: false })
     }
 
     /// Those of a new log, which belongs to the owner of its directory.
-    pub(crate) fn of_new_log(dir: &Dir, mode: u32) -> io::Result<Rights> {
+    pub fn of_new_log(dir: &Dir, mode: u32) -> io::Result<Rights> {
         let own = dir.status()?;
         Ok(Rights { uid: own.st_uid, gid: own.st_gid, mode, is_new: true })
     }
 
     /// Makes a new file of the log, in the place of what has its name; `what` tells of what for.
-    pub(crate) fn create(&self, dir: &Dir, path: &Path, what: &str) -> Result<OwnedFd> {
+    pub fn create(&self, dir: &Dir, path: &Path, what: &str) -> Result<OwnedFd> {
         let mode = if self.is_new { self.mode } else { 0o600 };
         let fd = dir.create(path, mode).or_os(what, path)?;
         let settled = match self.is_new {
@@ -62,7 +62,7 @@ impl Rights {
     }
 
     /// Those of a file that is made of another: nobody may do with it what he may not do with that.
-    pub(crate) fn within(&self, file: &OwnedFd) -> io::Result<Rights> {
+    pub fn within(&self, file: &OwnedFd) -> io::Result<Rights> {
         let found = fs::fstat(file)?;
         let group = if found.st_gid == self.gid { found.st_mode >> 3 } else { found.st_mode };
         let most = 0o600 | (group & 0o7) << 3 | found.st_mode & 0o7;
@@ -71,7 +71,7 @@ impl Rights {
 
     /// Opens the file that locks are taken on, and if `may_make` makes it if it is not there: only
     /// who may write may open it.
-    pub(crate) fn open_lock(&self, dir: &Dir, path: &Path, may_make: bool) -> io::Result<OwnedFd> {
+    pub fn open_lock(&self, dir: &Dir, path: &Path, may_make: bool) -> io::Result<OwnedFd> {
         if !may_make {
             return dir.open_file(path, OFlags::RDWR);
         }
@@ -87,7 +87,7 @@ impl Rights {
     }
 
     /// Whether a file that is there already is as one that is made now would be.
-    pub(crate) fn fit(&self, fd: &OwnedFd) -> io::Result<bool> {
+    pub fn fit(&self, fd: &OwnedFd) -> io::Result<bool> {
         let found = fs::fstat(fd)?;
         let is_new = found.st_nlink == 1 && found.st_mode & 0o777 == self.mode;
         Ok(is_new

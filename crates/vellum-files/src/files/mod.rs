@@ -3,17 +3,17 @@
 //! This room, `format` and `segment` are below the wall. Their code knows no shared word and no
 //! lock between processes: it cannot name one. Facts about a running log are arguments.
 
-pub(crate) mod frames;
-pub(crate) mod names;
-pub(crate) mod open_files;
-pub(crate) mod padding;
-pub(crate) mod recover;
-pub(crate) mod rewrite;
-pub(crate) mod segments;
-pub(crate) mod starts;
-pub(crate) mod text;
-pub(crate) mod view;
-pub(crate) mod window;
+pub mod frames;
+pub mod names;
+pub mod open_files;
+pub mod padding;
+pub mod recover;
+pub mod rewrite;
+pub mod segments;
+pub mod starts;
+pub mod text;
+pub mod view;
+pub mod window;
 
 use crate::Lsn;
 use crate::format::control::Geometry;
@@ -23,19 +23,22 @@ use crate::segment::rights::Rights;
 use crate::sys::Dir;
 
 /// The files of one log.
-pub(crate) struct Files {
-    pub(crate) dir: Dir,
-    pub(crate) geometry: Geometry,
-    pub(crate) codec: Codec,
+pub struct Files {
+    /// Their directory.
+    pub dir: Dir,
+    /// What the log is made of.
+    pub geometry: Geometry,
+    /// Its frames.
+    pub codec: Codec,
     /// Whose the files are that this process makes.
-    pub(crate) rights: Rights,
+    pub rights: Rights,
     /// Where this process has found the closed files of a text log.
     pub(crate) last_listing: LastListing,
 }
 
 impl Files {
     /// The files of the log in `dir`, which this process may read.
-    pub(crate) fn new(dir: &Dir, geometry: &Geometry, rights: Rights) -> Files {
+    pub fn new(dir: &Dir, geometry: &Geometry, rights: Rights) -> Files {
         Files {
             dir: dir.clone(),
             geometry: *geometry,
@@ -46,28 +49,32 @@ impl Files {
     }
 
     /// The same files, for another reader.
-    pub(crate) fn again(&self) -> Files {
+    pub fn again(&self) -> Files {
         Files::new(&self.dir, &self.geometry, self.rights)
     }
 
-    pub(crate) fn capacity(&self) -> u64 {
+    /// Bytes of log in a segment.
+    #[inline]
+    pub fn capacity(&self) -> u64 {
         self.geometry.segment_capacity
     }
 
     /// First position of the segment that holds `lsn`.
-    pub(crate) fn segment_of(&self, lsn: Lsn) -> Lsn {
+    #[inline]
+    pub fn segment_of(&self, lsn: Lsn) -> Lsn {
         Lsn::new(lsn.get() - lsn.get() % self.capacity())
     }
 
     /// End of the segment that holds `lsn`.
-    pub(crate) fn segment_end(&self, lsn: Lsn) -> Lsn {
+    #[inline]
+    pub fn segment_end(&self, lsn: Lsn) -> Lsn {
         Lsn::new(self.segment_of(lsn).get() + self.capacity())
     }
 
     /// Whether lines are written by system calls, so that a file is its text and others may follow
     /// it.
     #[inline]
-    pub(crate) fn writes_text(&self) -> bool {
+    pub fn writes_text(&self) -> bool {
         self.geometry.writes_text()
     }
 }

@@ -22,11 +22,16 @@ use crate::{Lsn, Result};
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Removes a file, if it is there.
     Remove(PathBuf),
     /// Copies records from the stage to the segments.
-    Unstage { begin: Lsn, end: Lsn },
+    Unstage {
+        /// The first position.
+        begin: Lsn,
+        /// Where they end.
+        end: Lsn,
+    },
     /// Fills a range that a dead writer had reserved.
     Pad(Range),
     /// Writes a marker into a text file without text, which ends behind it. Where there is no space
@@ -35,25 +40,33 @@ pub(crate) enum Step {
     /// Writes a newline, perhaps as the first byte of a new file.
     EndLine(Lsn),
     /// Ends the text file of the segment at `first`.
-    Cut { first: Lsn, end: Lsn },
+    Cut {
+        /// Where the segment begins.
+        first: Lsn,
+        /// Where its text ends.
+        end: Lsn,
+    },
     /// Makes everything from `from` on unwritten. Nothing but zeros follows in its segment from
     /// `zeros` on, where that is known.
-    Clear { from: Lsn, zeros: Option<Lsn> },
+    Clear {
+        /// The first position.
+        from: Lsn,
+        /// Where zeros begin.
+        zeros: Option<Lsn>,
+    },
 }
 
 /// What recovery changes, and where the log begins and ends then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) positions: Positions,
+pub struct Plan {
+    /// The changes, in order.
+    pub steps: Vec<Step>,
+    /// Where the log begins and ends afterwards.
+    pub positions: Positions,
 }
 
 /// Takes all steps. Returns the files that are there then.
-pub(crate) fn carry_out(
-    files: &Files,
-    mut listing: Arc<Listing>,
-    steps: &[Step],
-) -> Result<Arc<Listing>> {
+pub fn carry_out(files: &Files, mut listing: Arc<Listing>, steps: &[Step]) -> Result<Arc<Listing>> {
     for step in steps {
         take(files, &mut listing, step)?;
     }

@@ -30,7 +30,7 @@ pub(crate) fn compression_of(path: &Path) -> Compression {
 }
 
 /// Writes the compressed form of a file, with the length of what it was.
-pub(crate) fn pack(source: File, target: &OwnedFd, compression: Compression) -> io::Result<()> {
+pub fn pack(source: File, target: &OwnedFd, compression: Compression) -> io::Result<()> {
     match compression {
         #[cfg(feature = "zstd")]
         Compression::Zstd => pack_zstd(source, target),
@@ -66,7 +66,7 @@ fn pack_gzip(mut source: File, target: &OwnedFd) -> io::Result<()> {
 }
 
 /// The text of a compressed segment, in memory: no more than a segment holds.
-pub(crate) fn unpack(
+pub fn unpack(
     fd: OwnedFd,
     path: &Path,
     compression: Compression,

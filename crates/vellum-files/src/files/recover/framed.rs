@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 const STEP: u64 = 256 << 10;
 
 /// Where a framed log begins and ends, and what recovery would change.
-pub(crate) fn find_end(
+pub fn find_end(
     files: &Files,
     firsts: &[Lsn],
     evidence: Evidence<'_>,
@@ -142,7 +142,7 @@ fn newest_record(
 }
 
 /// Where the log begins by its newest commit record that can be read; zero where there is none.
-pub(crate) fn begin_of_commits(view: &Arc<impl View>, firsts: &[Lsn]) -> Lsn {
+pub fn begin_of_commits(view: &Arc<impl View>, firsts: &[Lsn]) -> Lsn {
     let mut zeros = Zeros::default();
     let record = firsts.iter().rev().find_map(|first| {
         let end = zeros.after(&**view, *first);
@@ -229,7 +229,7 @@ fn start_of_scan(
 }
 
 /// A trim may have left the later records of a batch, which are whole without their batch's start.
-pub(crate) fn behind_trimmed_batch(
+pub fn behind_trimmed_batch(
     files: &Files,
     window: &mut Window,
     begin: Lsn,

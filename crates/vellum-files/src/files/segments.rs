@@ -14,26 +14,26 @@ const TRIES: usize = 3;
 impl Files {
     /// Path of the segment at `first`, for messages. If the file is missing or the directory cannot
     /// be listed, a path of the same form.
-    pub(crate) fn segment_path(&self, first: Lsn) -> PathBuf {
+    pub fn segment_path(&self, first: Lsn) -> PathBuf {
         self.find_segment(first).unwrap_or_else(|_| missing(&self.dir, first))
     }
 
     /// Path of the segment at `first`, to be opened. If the file is missing, a path of the same
     /// form.
-    pub(crate) fn find_segment(&self, first: Lsn) -> Result<PathBuf> {
+    pub fn find_segment(&self, first: Lsn) -> Result<PathBuf> {
         find(&self.dir, self.geometry.layout, first)
     }
 
     /// Opens the file of the segment at `first` for writing by system call. `path` is its path
     /// where that is known.
-    pub(crate) fn open_unmapped(&self, first: Lsn, path: Option<PathBuf>) -> Result<WriteSegment> {
+    pub fn open_unmapped(&self, first: Lsn, path: Option<PathBuf>) -> Result<WriteSegment> {
         let open = |path| WriteSegment::open(&self.dir, path, &self.geometry, first);
         self.open_found(first, path, open)
     }
 
     /// Opens the file of the segment at `first` for reading. `path` is its path where that is
     /// known.
-    pub(crate) fn open_to_read(&self, first: Lsn, path: Option<PathBuf>) -> Result<ReadSegment> {
+    pub fn open_to_read(&self, first: Lsn, path: Option<PathBuf>) -> Result<ReadSegment> {
         self.open_found(first, path, |path| {
             ReadSegment::open(&self.dir, path, &self.geometry, first)
         })
@@ -41,7 +41,7 @@ impl Files {
 
     /// Opens the file of the segment at `first`. If it is not there, looks for it again: the known
     /// path may be old, and another process may compress the file at this moment.
-    pub(crate) fn open_found<T>(
+    pub fn open_found<T>(
         &self,
         first: Lsn,
         path: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl Files {
 
     /// Where to continue behind the segment at `first`, whose file is missing: at the next file
     /// that is there, or at `end`.
-    pub(crate) fn behind_missing(&self, first: Lsn, end: Lsn) -> Lsn {
+    pub fn behind_missing(&self, first: Lsn, end: Lsn) -> Lsn {
         let files = Listing::read(&self.dir).unwrap_or_default().files;
         // A file of another log may begin in the middle of that segment.
         let behind = self.segment_end(first);
@@ -75,12 +75,12 @@ impl Files {
     }
 
     /// Whether opening a segment failed because there is no such file.
-    pub(crate) fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
+    pub fn is_missing<T>(&self, answer: &Result<T, Error>) -> bool {
         answer.as_ref().err().is_some_and(|error| self.is_told_missing(error))
     }
 
     /// Whether an error is about a file that is not there.
-    pub(crate) fn is_told_missing(&self, error: &Error) -> bool {
+    pub fn is_told_missing(&self, error: &Error) -> bool {
         error.path().is_some_and(|path| !self.dir.holds(path))
     }
 
@@ -113,7 +113,7 @@ impl Files {
 
     /// The header of the segment at `first`. `None` where the header is torn, or of another log. A
     /// file that cannot be read is an error: nothing is known of the segment then.
-    pub(crate) fn whole_header(&self, first: Lsn) -> Result<Option<SegmentHeader>> {
+    pub fn whole_header(&self, first: Lsn) -> Result<Option<SegmentHeader>> {
         match self.header(first) {
             Ok(header) => Ok(Some(header)),
             Err(error) => match error.kind() {
@@ -123,7 +123,8 @@ impl Files {
         }
     }
 
-    pub(crate) fn header(&self, first: Lsn) -> Result<SegmentHeader> {
+    /// The header of the segment at `first`.
+    pub fn header(&self, first: Lsn) -> Result<SegmentHeader> {
         let segment = self.open_to_read(first, None)?;
         let mut bytes = [0; size_of::<SegmentHeader>()];
         let count = segment.read_header(&mut bytes)?;

@@ -13,10 +13,17 @@ use crate::{ErrorKind, Lsn, Result};
 
 /// What stands at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scan {
+pub enum Scan {
     /// A whole frame; `next` is where the following one stands. A batch is stepped into. An
     /// envelope is part of the payload.
-    Frame { kind: Kind, payload_len: u64, next: Lsn },
+    Frame {
+        /// What the frame holds.
+        kind: Kind,
+        /// Bytes of the payload.
+        payload_len: u64,
+        /// Where the next frame stands.
+        next: Lsn,
+    },
     /// Eight zero bytes: nothing was ever written here.
     Unwritten,
     /// Bytes that are no frame of this log at this position.
@@ -24,7 +31,7 @@ pub(crate) enum Scan {
 }
 
 /// Looks at the frame at `lsn`, which must end by `limit`. The payload is then in the window.
-pub(crate) fn look(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
+pub fn look(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
     let head = window.fetch(lsn, HEADER_LEN as u64, limit)?;
     let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else {
         return Ok(Scan::Unwritten);
@@ -59,7 +66,7 @@ pub(crate) fn look(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> 
 
 /// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
 /// and its records count only inside of it. Used where there are no shared words.
-pub(crate) fn look_whole(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
+pub fn look_whole(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
     match look(files, window, lsn, limit)? {
         Scan::Frame { kind: Kind::Member, .. } => {
             Ok(Scan::Invalid("the record belongs to a batch whose start is missing"))
@@ -81,7 +88,7 @@ pub(crate) fn look_whole(files: &Files, window: &mut Window, lsn: Lsn, limit: Ls
 
 /// Where the unbroken row of whole frames from `from` on ends. What the dead had `reserved` counts
 /// as one of them.
-pub(crate) fn end_of_row(
+pub fn end_of_row(
     files: &Files,
     window: &mut Window,
     from: Lsn,
@@ -103,7 +110,7 @@ pub(crate) fn end_of_row(
 }
 
 /// The end of the range among `reserved` in which `lsn` lies.
-pub(crate) fn end_of_reserved(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
+pub fn end_of_reserved(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
     reserved.iter().find(|range| range.holds(lsn)).map(|range| range.end())
 }
 
@@ -128,17 +135,17 @@ fn frameless_len(bytes: &[u8], at: Lsn, limit: Lsn) -> u64 {
 /// Where the zeros begin that a segment ends with: found once, for several looks while nobody
 /// writes.
 #[derive(Default)]
-pub(crate) struct Zeros(Option<(Lsn, Lsn)>);
+pub struct Zeros(Option<(Lsn, Lsn)>);
 
 impl Zeros {
     /// From where on only zeros follow in the segment of `at`, if that is known.
-    pub(crate) fn known(&self, files: &Files, at: Lsn) -> Option<Lsn> {
+    pub fn known(&self, files: &Files, at: Lsn) -> Option<Lsn> {
         self.0.filter(|(first, _)| *first == files.segment_of(at)).map(|(_, zeros)| zeros)
     }
 
     /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read
     /// counts as written.
-    pub(crate) fn after(&mut self, view: &dyn View, at: Lsn) -> Lsn {
+    pub fn after(&mut self, view: &dyn View, at: Lsn) -> Lsn {
         if let Some(zeros) = self.known(view.files(), at) {
             return zeros.max(at);
         }
@@ -163,7 +170,7 @@ fn end_before_zeros(view: &dyn View, at: Lsn, end: Lsn) -> Result<Lsn> {
 
 /// The first position behind `lsn` at which a whole frame of this log stands, before `limit`. Files
 /// that are missing or damaged are passed over. One that cannot be read may hold frames: an error.
-pub(crate) fn find_next(view: &Arc<impl View>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
+pub fn find_next(view: &Arc<impl View>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
     find_next_before(view, &mut Zeros::default(), lsn, limit)
 }
 

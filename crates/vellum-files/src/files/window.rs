@@ -22,7 +22,7 @@ const FIRST_BYTES: u64 = (4 << 10) + 64;
 const JUMP_BYTES: u64 = 512;
 
 /// Bytes of the log from `start` on.
-pub(crate) struct Window {
+pub struct Window {
     view: Arc<dyn View>,
     files: ReadFiles,
     start: Lsn,
@@ -39,28 +39,29 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(view: Arc<impl View>) -> Window {
+    /// A window for reading in order.
+    pub fn new(view: Arc<impl View>) -> Window {
         Window::reading(view, READ_AHEAD_BYTES)
     }
 
     /// One that goes on in place of this one.
-    pub(crate) fn successor(&self, view: Arc<impl View>) -> Window {
+    pub fn successor(&self, view: Arc<impl View>) -> Window {
         Window { files: self.files.successor(), ..Window::new(view) }
     }
 
     /// Has what it reads of closed segments leave no trace in the page cache, for who reads a log
     /// once and in order.
-    pub(crate) fn leave_no_trace(self) -> Window {
+    pub fn leave_no_trace(self) -> Window {
         Window { files: ReadFiles::without_trace(), ..self }
     }
 
     /// The same, of files that the log keeps open in this epoch.
-    pub(crate) fn of_kept(view: Arc<impl View>, epoch: u64) -> Window {
+    pub fn of_kept(view: Arc<impl View>, epoch: u64) -> Window {
         Window { files: ReadFiles::kept(epoch), ..Window::new(view) }
     }
 
     /// For who wants single records.
-    pub(crate) fn of_one(view: Arc<impl View>) -> Window {
+    pub fn of_one(view: Arc<impl View>) -> Window {
         Window::reading(view, FIRST_BYTES)
     }
 
@@ -71,14 +72,14 @@ impl Window {
     }
 
     /// Goes on somewhere else, perhaps for one record, of about `len` bytes.
-    pub(crate) fn jump(&mut self, len: u64) {
+    pub fn jump(&mut self, len: u64) {
         self.ahead = len.next_multiple_of(JUMP_BYTES).min(self.ahead_max);
         self.files.keep_more(&*self.view);
     }
 
     /// What is held of the log from `lsn` on, up to `limit`.
     #[inline]
-    pub(crate) fn held(&self, lsn: Lsn, limit: Lsn) -> &[u8] {
+    pub fn held(&self, lsn: Lsn, limit: Lsn) -> &[u8] {
         let offset = lsn.get().saturating_sub(self.start.get()).min(self.filled as u64) as usize;
         let held = if lsn < self.start { &[][..] } else { &self.bytes[offset..self.filled] };
         let wanted = limit.get().saturating_sub(lsn.get());
@@ -86,14 +87,14 @@ impl Window {
     }
 
     /// Lets records be taken from what is held before `end`, until it is read or forgotten anew.
-    pub(crate) fn set_row_end(&mut self, end: Lsn) {
+    pub fn set_row_end(&mut self, end: Lsn) {
         let len = end.get().saturating_sub(self.start.get());
         self.row = len.min(self.filled as u64) as usize;
     }
 
     /// What is held from `lsn` on that records may be taken from.
     #[inline]
-    pub(crate) fn row(&self, lsn: Lsn) -> Option<&[u8]> {
+    pub fn row(&self, lsn: Lsn) -> Option<&[u8]> {
         // A position before the window comes out behind the end.
         let offset = lsn.get().wrapping_sub(self.start.get()) as usize;
         self.bytes.get(..self.row)?.get(offset..)
@@ -101,19 +102,19 @@ impl Window {
 
     /// What is held from `lsn` on, where something is.
     #[inline]
-    pub(crate) fn from(&self, lsn: Lsn) -> &[u8] {
+    pub fn from(&self, lsn: Lsn) -> &[u8] {
         &self.bytes[(lsn.get() - self.start.get()) as usize..]
     }
 
     /// Forgets what was read, and the files that it was read from: they may be others by now.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.forget();
         self.files.close();
     }
 
     /// The `len` bytes at `lsn`, fewer only where the files end; reads ahead up to `limit`.
     #[inline]
-    pub(crate) fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
+    pub fn fetch(&mut self, lsn: Lsn, len: u64, limit: Lsn) -> Result<&[u8]> {
         let end = lsn.get() + len;
         if lsn < self.start || end > self.start.get() + self.filled as u64 {
             self.read_ahead(lsn, len, limit)?;
@@ -131,13 +132,13 @@ impl Window {
     }
 
     /// Forgets what was read: the bytes may have changed.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         (self.filled, self.row) = (0, 0);
     }
 
     /// Forgets what was read, because the log now ends at `end`. `maps` is whether the bytes before
     /// may be read through a mapping.
-    pub(crate) fn forget_until(&mut self, end: Lsn, maps: bool) {
+    pub fn forget_until(&mut self, end: Lsn, maps: bool) {
         self.forget();
         self.end = maps.then_some(end);
     }
@@ -154,7 +155,7 @@ impl Window {
     }
 
     /// Bytes of log that the segment at `first` holds, by the length of its file.
-    pub(crate) fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
+    pub fn segment_data_len(&mut self, first: Lsn) -> Result<u64> {
         let segment = self.files.open(&*self.view, first, false)?;
         Ok(segment.data_len()?.min(self.view.files().capacity()))
     }

@@ -21,49 +21,44 @@ use crate::{Compression, Error, ErrorKind, Lsn, Result};
 const PIN_BYTE: u64 = 0;
 
 /// An open segment file, or its stage, that bytes are written to by system call.
-pub(crate) struct WriteSegment {
+pub struct WriteSegment {
     /// First position of the segment.
-    pub(crate) first: Lsn,
+    pub first: Lsn,
     /// Path of the segment, also where its stage is open.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     fd: KeptFile,
     /// Bytes of the file before the log's own.
-    pub(crate) header_len: u64,
+    pub header_len: u64,
 }
 
 impl WriteSegment {
     /// Opens the segment at `first`.
-    pub(crate) fn open(
-        dir: &Dir,
-        path: PathBuf,
-        geometry: &Geometry,
-        first: Lsn,
-    ) -> Result<WriteSegment> {
+    pub fn open(dir: &Dir, path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<WriteSegment> {
         let opened = dir.open_file(&path, OFlags::RDWR);
         let fd = opened.map_err(|errno| not_opened(errno, &path, first))?;
         Ok(WriteSegment::new(geometry, first, path, fd))
     }
 
     /// The segment at `first`, which is open as `fd`.
-    pub(crate) fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> WriteSegment {
+    pub fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> WriteSegment {
         let header_len = geometry.layout.file_header_len();
         WriteSegment { first, path, fd: KeptFile::new(fd), header_len }
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
     #[inline]
-    pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
+    pub fn offset_of(&self, lsn: Lsn) -> u64 {
         self.header_len + (lsn.get() - self.first.get())
     }
 
     /// The open file.
     #[inline]
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
     /// `BADF` where the program has closed the descriptor, which may be that of a file of its own.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    pub fn check(&self) -> io::Result<()> {
         self.fd.check()
     }
 
@@ -72,14 +67,14 @@ impl WriteSegment {
     /// The caller has seen to it that this process may write to the whole segment: asking here too
     /// would cost a short record a third of its time.
     #[inline]
-    pub(crate) fn write_vectored(&self, pieces: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
+    pub fn write_vectored(&self, pieces: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
         sys::file::write_all_vectored_at(&self.fd, pieces, offset)
             .or_os("write to the segment", &self.path)
     }
 
     /// Writes by system call at `offset`.
     #[inline]
-    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+    pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
         sys::file::write_all_at(&self.fd, bytes, offset).or_os("write to the segment", &self.path)
     }
 }
@@ -94,13 +89,15 @@ impl AsRef<WriteSegment> for WriteSegment {
 ///
 /// While it is open the file is not used again for other records: it holds a shared lock on the
 /// file's first byte, which a process that recycles it asks for.
-pub(crate) struct ReadSegment {
-    pub(crate) first: Lsn,
-    pub(crate) path: PathBuf,
+pub struct ReadSegment {
+    /// First position of the segment.
+    pub first: Lsn,
+    /// Path of the file.
+    pub path: PathBuf,
     fd: OwnedFd,
     header_len: u64,
     /// Whether this is the stage of the segment.
-    pub(crate) is_staged: bool,
+    pub is_staged: bool,
     end: MappedEnd,
     /// What of it was not cached, for a reader that leaves no trace in the page cache.
     uncached: Uncached,
@@ -113,12 +110,8 @@ impl Drop for ReadSegment {
 }
 
 impl ReadSegment {
-    pub(crate) fn open(
-        dir: &Dir,
-        path: PathBuf,
-        geometry: &Geometry,
-        first: Lsn,
-    ) -> Result<ReadSegment> {
+    /// Opens the segment at `first`.
+    pub fn open(dir: &Dir, path: PathBuf, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
         let fd = dir.open_shared(&path).map_err(|errno| not_opened(errno, &path, first))?;
         let fd = match packed::compression_of(&path) {
             Compression::None => fd,
@@ -131,7 +124,7 @@ impl ReadSegment {
     }
 
     /// Opens the stage of the segment at `first`.
-    pub(crate) fn open_staged(dir: &Dir, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
+    pub fn open_staged(dir: &Dir, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
         let fd = stage::open(dir, first, OFlags::RDONLY)?;
         let (header_len, path) = (geometry.layout.file_header_len(), stage::path(dir, first));
         Ok(ReadSegment::new(first, path, fd, header_len, true))
@@ -149,13 +142,13 @@ impl ReadSegment {
     }
 
     /// Has what was not in the page cache leave it again, once it was read.
-    pub(crate) fn leave_no_trace(&mut self, capacity: u64) {
+    pub fn leave_no_trace(&mut self, capacity: u64) {
         self.uncached = Uncached::of(&self.fd, self.header_len + capacity);
     }
 
     /// Says that nothing before `lsn` is read again.
     #[inline]
-    pub(crate) fn pass(&mut self, lsn: Lsn) {
+    pub fn pass(&mut self, lsn: Lsn) {
         let offset = self.offset_of(lsn);
         self.uncached.drop_before(&self.fd, offset);
     }
@@ -172,12 +165,12 @@ impl ReadSegment {
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
-    pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
+    pub fn offset_of(&self, lsn: Lsn) -> u64 {
         self.header_len + (lsn.get() - self.first.get())
     }
 
     /// Reads the bytes at `lsn`, fewer where the file ends.
-    pub(crate) fn read(&self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+    pub fn read(&self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, self.offset_of(lsn))
             .or_os("read the segment", &self.path)
     }
@@ -185,7 +178,7 @@ impl ReadSegment {
     /// As [`read`](ReadSegment::read), through a mapping: for what was published a moment ago in a
     /// segment that is not full.
     #[inline]
-    pub(crate) fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
+    pub fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
         let offset = self.offset_of(lsn);
         match self.end.read(&self.fd, offset, bytes) {
             true => Ok(bytes.len()),
@@ -195,7 +188,7 @@ impl ReadSegment {
 
     /// The first position from `lsn` on at which the file stores something, or where its filesystem
     /// does not tell, `lsn`.
-    pub(crate) fn next_data(&self, lsn: Lsn) -> Result<Option<Lsn>> {
+    pub fn next_data(&self, lsn: Lsn) -> Result<Option<Lsn>> {
         let data = sys::file::next_data(&self.fd, self.offset_of(lsn));
         let lsn_of = |offset: u64| Lsn::new(self.first.get() + (offset - self.header_len));
         Ok(data.or_os("look for data in", &self.path)?.map(lsn_of))
@@ -210,24 +203,24 @@ impl ReadSegment {
     }
 
     /// Reads the first bytes of the file, whatever they are.
-    pub(crate) fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
+    pub fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)
     }
 
     /// Whether nothing is stored at some place from `begin` to `end`, which lie in the file.
-    pub(crate) fn has_hole(&self, begin: Lsn, end: Lsn) -> bool {
+    pub fn has_hole(&self, begin: Lsn, end: Lsn) -> bool {
         sys::file::has_hole(&self.fd, self.offset_of(begin), self.offset_of(end))
     }
 
     /// Bytes of log that the file is long enough to hold.
-    pub(crate) fn data_len(&self) -> Result<u64> {
+    pub fn data_len(&self) -> Result<u64> {
         let len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
         Ok(len.saturating_sub(self.header_len))
     }
 }
 
 /// Whether nobody reads the segment file at `path`, so that it may be used again.
-pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
+pub fn is_unpinned(dir: &Dir, path: &Path) -> bool {
     let is_locked = || -> io::Result<bool> {
         let fd = dir.open_file(path, OFlags::RDWR)?;
         sys::lock::try_lock(&fd, PIN_BYTE, Kind::Exclusive)

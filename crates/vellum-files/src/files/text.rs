@@ -9,11 +9,7 @@ use crate::segment::listing::Listing;
 use crate::{Lsn, Result};
 
 /// The stretches without NULs of a text segment.
-pub(crate) fn text_runs(
-    view: &dyn View,
-    listing: &mut Arc<Listing>,
-    first: Lsn,
-) -> Result<Vec<Range>> {
+pub fn text_runs(view: &dyn View, listing: &mut Arc<Listing>, first: Lsn) -> Result<Vec<Range>> {
     const STEP: usize = 1 << 20;
     let segment = open_file(view, listing, first)?;
     let len = segment.data_len()?.min(view.files().capacity());

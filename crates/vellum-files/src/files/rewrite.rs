@@ -32,7 +32,7 @@ const STEP: usize = 256 << 10;
 
 /// Writes what is noted beside the records, and syncs it: where the log begins, in the headers of
 /// segments; where it was being cut, in the geometry file; and the cursors.
-pub(crate) fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
+pub fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
     if geometry.layout.file_header_len() > 0 {
         for file in Listing::read(dir)?.files {
             note(dir, &file.path, HEADER_LEN, 0)?;
@@ -57,13 +57,13 @@ fn note(dir: &Dir, path: &Path, len: u64, direct: u64) -> Result<()> {
 
 /// Writes the bytes of the log from `from` to the tail, and syncs them. So too what was made ready
 /// behind the tail: records will be stored there.
-pub(crate) fn records(dir: &Dir, geometry: &Geometry, from: Lsn, tail: Lsn) -> Result<()> {
+pub fn records(dir: &Dir, geometry: &Geometry, from: Lsn, tail: Lsn) -> Result<()> {
     let end = Lsn::new(tail.get().next_multiple_of(geometry.segment_capacity));
     again(dir, geometry, from, end, |fd, begin, end| sys::past_cache::sync(fd, begin, end))
 }
 
 /// As [`records`], for who syncs them afterwards.
-pub(crate) fn records_unsynced(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
+pub fn records_unsynced(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
     again(dir, geometry, from, to, |_, _, _| Ok(()))
 }
 
@@ -92,7 +92,7 @@ fn again(
 }
 
 /// Writes what a file holds from `begin` to `end`, or to where it ends, over itself. Holes stay.
-pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Result<()> {
+pub fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Result<()> {
     let mut bytes = vec![0; STEP];
     let mut offset = begin;
     while offset < end {
@@ -112,7 +112,7 @@ pub(crate) fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Resul
 
 /// Syncs every segment; those that are clean cost little. Those that cannot be synced are dirty
 /// afterwards.
-pub(crate) fn sync_all(dir: &Dir, geometry: &Geometry, listing: &Listing) -> Result<()> {
+pub fn sync_all(dir: &Dir, geometry: &Geometry, listing: &Listing) -> Result<()> {
     let len_max = geometry.layout.file_header_len() + geometry.segment_capacity;
     for file in &listing.files {
         let fd = dir.open_file(&file.path, OFlags::RDONLY).or_os("open", &file.path)?;

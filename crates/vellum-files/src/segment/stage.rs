@@ -47,38 +47,40 @@ use crate::{Error, ErrorKind, Lsn, Result};
 const REUSED_AGE_MAX: Duration = Duration::from_secs(20);
 
 /// What a file of the stage is made of.
-pub(crate) struct Twin<'a> {
-    pub(crate) id: u64,
-    pub(crate) epoch: u64,
+pub struct Twin<'a> {
+    /// What the words of the control file call it.
+    pub id: u64,
+    /// The epoch of the log.
+    pub epoch: u64,
     /// First position of the segment.
-    pub(crate) first: Lsn,
+    pub first: Lsn,
     /// Bytes of the file.
-    pub(crate) len: u64,
+    pub len: u64,
     /// What stands in the segment before the first record, and will be written again with it; and
     /// at which offset.
-    pub(crate) begin: (u64, &'a [u8]),
+    pub begin: (u64, &'a [u8]),
 }
 
 /// The stage of one log.
-pub(crate) struct Stage {
+pub struct Stage {
     dir: Dir,
     /// Whether records may be stored through a mapping.
-    pub(crate) is_mapped: bool,
+    pub is_mapped: bool,
 }
 
 impl Stage {
     /// The stage of the log in `dir`.
-    pub(crate) fn of(dir: &Dir, filesystem: Filesystem) -> Stage {
+    pub fn of(dir: &Dir, filesystem: Filesystem) -> Stage {
         Stage { dir: dir.clone(), is_mapped: filesystem.mapping_hazard().is_none() }
     }
 
     /// The stage of the segment at `first`.
-    pub(crate) fn path(&self, first: Lsn) -> PathBuf {
+    pub fn path(&self, first: Lsn) -> PathBuf {
         path(&self.dir, first)
     }
 
     /// Makes a file of the stage, replacing what a dead preparer left.
-    pub(crate) fn make(&self, twin: Twin<'_>, rights: &Rights) -> Result<()> {
+    pub fn make(&self, twin: Twin<'_>, rights: &Rights) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_STAGE_NAME);
         sys::file::check_size_limit(twin.len).or_os("make the stage of a segment", &unfinished)?;
         let target = self.path(twin.first);
@@ -118,13 +120,13 @@ impl Stage {
     }
 
     /// Whether the stage of the segment at `first` is there, and the one with identity `id`.
-    pub(crate) fn is_there(&self, id: u64, first: Lsn) -> Result<bool> {
+    pub fn is_there(&self, id: u64, first: Lsn) -> Result<bool> {
         Ok(header(&self.dir, first)?.is_some_and(|header| header.is_called(id, first)))
     }
 
     /// Drops the stage of the segment at `first`, of which everything is durable, or keeps it as
     /// the spare. Pages that are dropped go at once, even if some process has them mapped.
-    pub(crate) fn retire(&self, first: Lsn) {
+    pub fn retire(&self, first: Lsn) {
         let path = self.path(first);
         let spare = self.dir.join(SPARE_STAGE_NAME);
         let is_kept = self.is_mapped
@@ -138,7 +140,7 @@ impl Stage {
 
     /// Drops every stage that is in the directory, as it was listed; what cannot be removed is
     /// removed by the next who comes.
-    pub(crate) fn retire_all(&self, listing: &Listing) {
+    pub fn retire_all(&self, listing: &Listing) {
         listing.stages.iter().for_each(|path| self.remove(path));
     }
 
@@ -154,12 +156,12 @@ impl Stage {
 }
 
 /// The path of the stage of the segment at `first`.
-pub(crate) fn path(dir: &Dir, first: Lsn) -> PathBuf {
+pub fn path(dir: &Dir, first: Lsn) -> PathBuf {
     dir.join(format!("{:016x}{STAGE_SUFFIX}", first.get()))
 }
 
 /// Opens the stage of the segment at `first`.
-pub(crate) fn open(dir: &Dir, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
+pub fn open(dir: &Dir, first: Lsn, flags: OFlags) -> Result<OwnedFd> {
     let path = path(dir, first);
     dir.open_file(&path, flags).map_err(|errno| match errno {
         Errno::NOENT => {

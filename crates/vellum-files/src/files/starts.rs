@@ -19,7 +19,7 @@ const PIECE: u64 = 256 << 10;
 
 /// A position before `end` at which a frame starts, or where the log begins. Everything before
 /// `end` is published. Commit records are looked for where something is `durable`.
-pub(crate) fn start_before(
+pub fn start_before(
     files: &Files,
     window: &mut Window,
     begin: Lsn,
@@ -103,7 +103,7 @@ fn is_start(files: &Files, window: &mut Window, lsn: Lsn, end: Lsn) -> Result<bo
 }
 
 /// Whether a record starts at `lsn`, or may later. Everything is published before `published`.
-pub(crate) fn starts_record(
+pub fn starts_record(
     view: &dyn View,
     window: &mut Window,
     lsn: Lsn,

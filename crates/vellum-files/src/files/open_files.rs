@@ -33,6 +33,7 @@ pub(crate) struct ReadFiles {
 }
 
 impl ReadFiles {
+    /// The files of a reader that reads in order.
     pub(crate) fn new() -> ReadFiles {
         let (listing, open) = (None, Vec::new());
         ReadFiles { listing, open, most: 1, kept: None, leaves_no_trace: false }
@@ -118,7 +119,7 @@ impl ReadFiles {
 
 /// Has what was not in the page cache leave it again, if the segment is closed. The one at the tail
 /// is in use.
-pub(crate) fn leave_no_trace(view: &dyn View, segment: &mut ReadSegment) {
+pub fn leave_no_trace(view: &dyn View, segment: &mut ReadSegment) {
     if !segment.is_staged && view.files().segment_end(segment.first) <= view.tail() {
         segment.leave_no_trace(view.files().capacity());
     }
@@ -126,21 +127,17 @@ pub(crate) fn leave_no_trace(view: &dyn View, segment: &mut ReadSegment) {
 
 /// Path of the segment at `first`, for messages. If the file is missing or the directory cannot be
 /// listed, a path of the same form.
-pub(crate) fn segment_path(view: &dyn View, first: Lsn) -> PathBuf {
+pub fn segment_path(view: &dyn View, first: Lsn) -> PathBuf {
     view.known_path(first).unwrap_or_else(|| view.files().segment_path(first))
 }
 
 /// Opens the file of the segment at `first`.
-pub(crate) fn open_to_read(view: &dyn View, first: Lsn) -> Result<ReadSegment> {
+pub fn open_to_read(view: &dyn View, first: Lsn) -> Result<ReadSegment> {
     view.files().open_to_read(first, view.known_path(first))
 }
 
 /// Opens the file of the segment at `first`, by the listing if it knows it.
-pub(crate) fn open_file(
-    view: &dyn View,
-    listing: &mut Arc<Listing>,
-    first: Lsn,
-) -> Result<ReadSegment> {
+pub fn open_file(view: &dyn View, listing: &mut Arc<Listing>, first: Lsn) -> Result<ReadSegment> {
     let newest = view.newest().map(|(first, _)| first);
     if !view.files().geometry.layout.names_have_times() || newest == Some(first) {
         return open_to_read(view, first);

@@ -20,9 +20,12 @@ const MARKER_LEN_MAX: u64 = 16 * text::LINE_LEN_MAX as u64;
 
 /// Why space was reserved and not used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reason {
+pub enum Reason {
+    /// Its writer died.
     Died,
+    /// It could not be written.
     Failed,
+    /// Its writer abandoned it.
     Abandoned,
 }
 
@@ -37,7 +40,7 @@ impl Reason {
 }
 
 /// Fills a range in the segments that `open` gives.
-pub(crate) fn write_to<S: AsRef<WriteSegment>>(
+pub fn write_to<S: AsRef<WriteSegment>>(
     files: &Files,
     range: Range,
     reason: Reason,
@@ -76,7 +79,7 @@ fn write_pad_frame(files: &Files, segment: &WriteSegment, lsn: Lsn, limit: Lsn) 
 }
 
 /// Ends a text segment at `lsn`: everything behind is skipped.
-pub(crate) fn cut_off(segment: &WriteSegment, lsn: Lsn) -> Result<()> {
+pub fn cut_off(segment: &WriteSegment, lsn: Lsn) -> Result<()> {
     sys::file::set_len(segment.fd(), segment.offset_of(lsn)).or_os("end the segment", &segment.path)
 }
 
@@ -98,7 +101,7 @@ fn write_marker(
 }
 
 /// Whether a whole line of text stands in `range`, behind what it skips.
-pub(crate) fn is_whole_line(view: &dyn View, range: Range) -> Result<bool> {
+pub fn is_whole_line(view: &dyn View, range: Range) -> Result<bool> {
     let start = if is_skipped(view.files(), range) {
         view.files().segment_end(range.start)
     } else {
@@ -131,6 +134,6 @@ fn read(view: &dyn View, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
 
 /// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
 /// segment and goes on in the next.
-pub(crate) fn is_skipped(files: &Files, range: Range) -> bool {
+pub fn is_skipped(files: &Files, range: Range) -> bool {
     range.start > files.segment_of(range.start) && range.end() > files.segment_end(range.start)
 }

@@ -24,11 +24,7 @@ use crate::{Lsn, Result};
 const EMPTY_MARKER_LEN: u64 = 48;
 
 /// Where a text log begins and ends, and what recovery would change.
-pub(crate) fn find_end(
-    files: &Files,
-    listing: &Arc<Listing>,
-    loss: Loss,
-) -> Result<(Positions, Plan)> {
+pub fn find_end(files: &Files, listing: &Arc<Listing>, loss: Loss) -> Result<(Positions, Plan)> {
     let mut firsts = listing.firsts();
     files.check_contiguous(&firsts)?;
     let mut search = Search {
@@ -217,7 +213,7 @@ impl Search {
 
 /// Has the log go on in the next file where the one is gone that it ended in: positions are not
 /// given twice.
-pub(crate) fn behind_missing(files: &Files, positions: Positions, firsts: &[Lsn]) -> Positions {
+pub fn behind_missing(files: &Files, positions: Positions, firsts: &[Lsn]) -> Positions {
     let active = files.segment_of(positions.tail);
     if positions.allocated_end <= active || firsts.contains(&active) {
         return positions;

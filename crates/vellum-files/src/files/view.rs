@@ -13,7 +13,8 @@ use crate::segment::kept::KeptFiles;
 use crate::segment::listing::Listing;
 
 /// A log as a reader sees it at this moment.
-pub(crate) trait View: Send + Sync + 'static {
+pub trait View: Send + Sync + 'static {
+    /// The files of the log.
     fn files(&self) -> &Files;
 
     /// Oldest position that is kept.
@@ -40,7 +41,7 @@ pub(crate) trait View: Send + Sync + 'static {
 }
 
 /// Files that no process uses, or of which only closed segments are read.
-pub(crate) struct Still {
+pub struct Still {
     files: Files,
     /// Where they are, if that is known.
     listing: Arc<Listing>,
@@ -49,17 +50,17 @@ pub(crate) struct Still {
 
 impl Still {
     /// Reads all records from the segments.
-    pub(crate) fn of(files: &Files) -> Arc<Still> {
+    pub fn of(files: &Files) -> Arc<Still> {
         Arc::new(Still { files: files.again(), listing: Arc::default(), staged_from: None })
     }
 
     /// Reads all records from the segments, which are where the listing says.
-    pub(crate) fn listed(files: &Files, listing: &Arc<Listing>) -> Still {
+    pub fn listed(files: &Files, listing: &Arc<Listing>) -> Still {
         Still { files: files.again(), listing: Arc::clone(listing), staged_from: None }
     }
 
     /// Reads records from the stage where they are at `staged_from` or behind.
-    pub(crate) fn staged(files: &Files, staged_from: Lsn) -> Arc<Still> {
+    pub fn staged(files: &Files, staged_from: Lsn) -> Arc<Still> {
         Arc::new(Still {
             files: files.again(),
             listing: Arc::default(),

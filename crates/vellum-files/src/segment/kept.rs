@@ -20,16 +20,18 @@ const FILES_MAX: usize = 4;
 /// When a file was opened: in another epoch there may be another with its positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    pub(crate) epoch: u64,
-    pub(crate) second: u64,
+    /// The epoch of the log.
+    pub epoch: u64,
+    /// Seconds since the machine started.
+    pub second: u64,
 }
 
 /// The files of one log that one process keeps open.
 #[derive(Default)]
-pub(crate) struct KeptFiles {
+pub struct KeptFiles {
     kept: RwLock<Kept>,
     /// Bytes that the last record took: the next one may take as many.
-    pub(crate) last_len: AtomicU64,
+    pub last_len: AtomicU64,
 }
 
 #[derive(Default)]
@@ -66,14 +68,14 @@ impl KeptFiles {
     }
 
     /// Closes them; those in use when they are no longer.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         if let Ok(mut kept) = self.kept.try_write() {
             kept.segments.clear();
         }
     }
 
     /// Notes what a record has taken.
-    pub(crate) fn note_len(&self, len: u64) {
+    pub fn note_len(&self, len: u64) {
         if self.last_len.load(Ordering::Relaxed) != len {
             self.last_len.store(len, Ordering::Relaxed);
         }

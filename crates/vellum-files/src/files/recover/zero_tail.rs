@@ -25,13 +25,13 @@ const PAGE: usize = 4096;
 
 /// Makes everything from `from` on unwritten, durably: zeros in its segment, and no later ones.
 /// Sets `has_begun` once something of it may be gone.
-pub(crate) fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
+pub fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) -> Result<()> {
     write_to(dir, geometry, &Listing::read(dir)?, (from, None), has_begun)
 }
 
 /// As [`write`], of the files that were listed. Nothing but zeros follows in the segment from
 /// `zeros` on, where that is known.
-pub(crate) fn write_to(
+pub fn write_to(
     dir: &Dir,
     geometry: &Geometry,
     listing: &Listing,

@@ -16,16 +16,19 @@ use crate::{Compression, Error, ErrorKind, Layout, Lsn, Result};
 
 /// A segment file.
 #[derive(Clone, Debug)]
-pub(crate) struct SegmentFile {
-    pub(crate) first: Lsn,
+pub struct SegmentFile {
+    /// First position of the segment.
+    pub first: Lsn,
     /// When its first record went in, in seconds since 1970, where the name tells it.
-    pub(crate) time: Option<u64>,
+    pub time: Option<u64>,
     /// Whether it continues the file before it, which was full.
-    pub(crate) is_continuation: bool,
-    pub(crate) compression: Compression,
-    pub(crate) path: PathBuf,
+    pub is_continuation: bool,
+    /// How the file is compressed.
+    pub compression: Compression,
+    /// Its path.
+    pub path: PathBuf,
     /// What it was compressed from, where that is still there.
-    pub(crate) plain: Option<PathBuf>,
+    pub plain: Option<PathBuf>,
 }
 
 /// The segment files of a log, oldest first.
@@ -35,10 +38,11 @@ pub(crate) struct SegmentFile {
 /// back the other as it was long before. Of two that differ in time the later counts: the other is
 /// of a creation that failed, and could not even be undone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) files: Vec<SegmentFile>,
+pub struct Listing {
+    /// The segments.
+    pub files: Vec<SegmentFile>,
     /// The files of the stage, in no order.
-    pub(crate) stages: Vec<PathBuf>,
+    pub stages: Vec<PathBuf>,
 }
 
 /// The closed files of a text log as somebody of this process listed them last: who reads single
@@ -64,7 +68,8 @@ impl LastListing {
 }
 
 impl Listing {
-    pub(crate) fn read(dir: &Dir) -> Result<Listing> {
+    /// Lists the files of the log in `dir`.
+    pub fn read(dir: &Dir) -> Result<Listing> {
         let mut stages = Vec::new();
         let parse = |name: String| {
             if name.ends_with(STAGE_SUFFIX) {
@@ -89,52 +94,54 @@ impl Listing {
         Ok(Listing { files, stages })
     }
 
-    pub(crate) fn get(&self, first: Lsn) -> Option<&SegmentFile> {
+    /// The file of the segment at `first`.
+    pub fn get(&self, first: Lsn) -> Option<&SegmentFile> {
         let index = self.files.binary_search_by_key(&first, |file| file.first).ok()?;
         self.files.get(index)
     }
 
     /// Path of the segment at `first`, where it is there.
-    pub(crate) fn path_of(&self, first: Lsn) -> Option<PathBuf> {
+    pub fn path_of(&self, first: Lsn) -> Option<PathBuf> {
         Some(self.get(first)?.path.clone())
     }
 
     /// How many of `files`, which follow one another, lie wholly before `position`: the next one
     /// begins there or earlier.
-    pub(crate) fn count_before(files: &[SegmentFile], position: Lsn) -> usize {
+    pub fn count_before(files: &[SegmentFile], position: Lsn) -> usize {
         files.windows(2).take_while(|pair| pair[1].first <= position).count()
     }
 
     /// The files from the one that the newest continues on: as long as no rule and nobody's wish
     /// starts another, they count as one.
-    pub(crate) fn newest_group(&self) -> &[SegmentFile] {
+    pub fn newest_group(&self) -> &[SegmentFile] {
         let start = self.files.iter().rposition(|file| !file.is_continuation);
         &self.files[start.unwrap_or(0)..]
     }
 
     /// First positions, oldest first.
-    pub(crate) fn firsts(&self) -> Vec<Lsn> {
+    pub fn firsts(&self) -> Vec<Lsn> {
         self.files.iter().map(|file| file.first).collect()
     }
 
     /// The latest time that a name tells.
-    pub(crate) fn newest_time(&self) -> Option<u64> {
+    pub fn newest_time(&self) -> Option<u64> {
         self.files.iter().filter_map(|file| file.time).max()
     }
 }
 
 impl SegmentFile {
-    pub(crate) fn is_compressed(&self) -> bool {
+    /// Whether the file is compressed.
+    pub fn is_compressed(&self) -> bool {
         self.compression != Compression::None
     }
 
     /// When it was changed last, in seconds since 1970, where that can be told.
-    pub(crate) fn changed_at(&self, dir: &Dir) -> Option<u64> {
+    pub fn changed_at(&self, dir: &Dir) -> Option<u64> {
         u64::try_from(dir.stat(&self.path).ok()?.st_mtime).ok()
     }
 
     /// Bytes of text in a compressed file; `None` for one that is not compressed.
-    pub(crate) fn content_len(&self, dir: &Dir) -> Result<Option<u64>> {
+    pub fn content_len(&self, dir: &Dir) -> Result<Option<u64>> {
         if !self.is_compressed() {
             return Ok(None);
         }
@@ -160,7 +167,7 @@ impl SegmentFile {
     }
 
     /// Bytes of text in the file, compressed or not.
-    pub(crate) fn text_len(&self, dir: &Dir) -> Result<u64> {
+    pub fn text_len(&self, dir: &Dir) -> Result<u64> {
         if let Some(len) = self.content_len(dir)? {
             return Ok(len);
         }
@@ -168,20 +175,20 @@ impl SegmentFile {
     }
 
     /// Removes the file, and what it was compressed from.
-    pub(crate) fn remove(&self, dir: &Dir) -> Result<()> {
+    pub fn remove(&self, dir: &Dir) -> Result<()> {
         self.remove_plain(dir)?;
         remove(dir, &self.path)
     }
 
     /// Removes what the file was compressed from, if that is still there.
-    pub(crate) fn remove_plain(&self, dir: &Dir) -> Result<()> {
+    pub fn remove_plain(&self, dir: &Dir) -> Result<()> {
         self.plain.as_deref().map_or(Ok(()), |plain| remove(dir, plain))
     }
 }
 
 /// Removes files, as many as it can: in a sticky directory those of other users stay, and keep none
 /// of the others. Returns how many went, and why the first of those that stay does.
-pub(crate) fn remove_all<'a>(
+pub fn remove_all<'a>(
     dir: &Dir,
     files: impl IntoIterator<Item = &'a SegmentFile>,
 ) -> (usize, Result<()>) {
@@ -191,7 +198,7 @@ pub(crate) fn remove_all<'a>(
 }
 
 /// Removes a file, if it is there.
-pub(crate) fn remove(dir: &Dir, path: &Path) -> Result<()> {
+pub fn remove(dir: &Dir, path: &Path) -> Result<()> {
     match dir.unlink(path) {
         Err(Errno::NOENT) => Ok(()),
         answer => answer.or_os("remove the segment", path),
@@ -200,7 +207,7 @@ pub(crate) fn remove(dir: &Dir, path: &Path) -> Result<()> {
 
 /// Path of the segment at `first`, found by listing the directory where the name tells more than
 /// that; for a file that is missing, what it would look like.
-pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
+pub fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
     if !layout.names_have_times() {
         return Ok(path(dir, first));
     }
@@ -210,6 +217,6 @@ pub(crate) fn find(dir: &Dir, layout: Layout, first: Lsn) -> Result<PathBuf> {
 }
 
 /// What the path of the text segment at `first` would look like.
-pub(crate) fn missing(dir: &Dir, first: Lsn) -> PathBuf {
+pub fn missing(dir: &Dir, first: Lsn) -> PathBuf {
     dir.join(text_file_pattern(first))
 }
