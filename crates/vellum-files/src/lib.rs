@@ -27,6 +27,7 @@ pub mod segment;
 
 pub use choice::{Compression, Fill, Layout, Preallocate};
 pub use error::{Error, ErrorKind, Result};
+pub use files::gap::Gap;
 pub use identity::{LogId, Position, WriterId};
 pub use lsn::Lsn;
 

@@ -53,9 +53,9 @@ pub mod tracing;
 use vellum_files::{error, escape, files, format, identity, lsn};
 
 pub use self::log::{
-    Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Gap,
-    Log, OwnedRecord, PollableReader, Reader, Record, RecordWriter, Records, Reservation,
-    SegmentKeeper, repair,
+    Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Log,
+    OwnedRecord, PollableReader, Reader, Record, RecordWriter, Records, Reservation, SegmentKeeper,
+    repair,
 };
 pub use bus_errors::guard_bus_errors;
 pub use options::Options;
@@ -65,7 +65,7 @@ pub use options::policy::OnFull;
 pub use options::tuning::Tuning;
 #[doc(inline)]
 pub use vellum_files::{
-    Compression, Error, ErrorKind, Fill, Layout, LogId, Lsn, Position, Preallocate, Result,
+    Compression, Error, ErrorKind, Fill, Gap, Layout, LogId, Lsn, Position, Preallocate, Result,
     WriterId,
 };
 

@@ -4,6 +4,7 @@
 //! lock between processes: it cannot name one. Facts about a running log are arguments.
 
 pub mod frames;
+pub mod gap;
 pub mod names;
 pub mod open_files;
 pub mod padding;

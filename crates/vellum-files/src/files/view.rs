@@ -30,6 +30,9 @@ pub trait View: Send + Sync + 'static {
     /// The newest text segment and its path, where that is known without listing the directory.
     fn newest(&self) -> Option<(Lsn, PathBuf)>;
 
+    /// How long a text file gets before the log goes on in another one, where there is a limit.
+    fn text_len_max(&self) -> Option<u64>;
+
     /// Segment files that stay open from one call to the next.
     fn kept_files(&self) -> Option<&KeptFiles>;
 
@@ -87,6 +90,10 @@ impl View for Still {
     }
 
     fn newest(&self) -> Option<(Lsn, PathBuf)> {
+        None
+    }
+
+    fn text_len_max(&self) -> Option<u64> {
         None
     }
 

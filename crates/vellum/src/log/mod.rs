@@ -37,7 +37,6 @@ pub use keep::cursors::cursor::{Cursor, CursorHold};
 pub use keep::cursors::stat::CursorStat;
 pub use keep::trim::TrimReport;
 pub use read::backwards::Backwards;
-pub use read::gap::Gap;
 pub use read::pollable::PollableReader;
 pub use read::reader::Reader;
 pub use read::record::{OwnedRecord, Record};

@@ -2,7 +2,6 @@
 
 pub(crate) mod backwards;
 pub(crate) mod follow;
-pub(crate) mod gap;
 pub(crate) mod pollable;
 pub(crate) mod reader;
 pub(crate) mod record;

@@ -6,19 +6,18 @@
 //! it was changed after the next one was begun.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 
 use crate::escape::escaped;
+use crate::files::open_files;
+use crate::files::view::View;
 use crate::format::utc;
-use crate::log::layout::text::policy;
-use crate::log::repair::read_limit::ReadLimit;
-use crate::log::state::core::Core;
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::names;
-use crate::shared::tail_word;
 use crate::sys::{self, clock};
 use crate::{Lsn, Result};
 
@@ -74,35 +73,31 @@ impl fmt::Display for Gap {
     }
 }
 
-/// Every closed file that is missing, empty or cut short. Looks at names and times, and at the last
-/// byte of few files.
-pub(crate) fn gaps(core: &Core) -> Result<Vec<Gap>> {
-    let begin = core.begin();
-    // What the dead had reserved may be all that a file was to hold.
-    let (end, filled_end) = (ReadLimit::of(core).end, tail_word::published(core.words()));
-    core.check_region()?;
-    // After that: files are there before anything is reserved in them.
-    let listing = Listing::read(&core.files.dir)?;
+/// Every closed file that is missing, empty or cut short, of a log in `range` that is filled up to
+/// `filled_end`. Looks at names and times, and at the last byte of few files.
+pub fn gaps(view: &dyn View, range: Range<Lsn>, filled_end: Lsn) -> Result<Vec<Gap>> {
+    let Range { start: begin, end } = range;
+    let listing = Listing::read(&view.files().dir)?;
     let mut gaps = Vec::new();
-    let mut first = core.files.segment_of(begin);
+    let mut first = view.files().segment_of(begin);
     while first < end {
         let found = listing.get(first);
         let next = match found {
-            Some(_) => core.files.segment_end(first),
+            Some(_) => view.files().segment_end(first),
             None => behind_missing(&listing, first, end),
         };
         let fault = match found {
-            None => Some((begin.max(first), missing(core, first, next))),
-            Some(file) if next <= filled_end => cut_short(core, file, &listing),
+            None => Some((begin.max(first), missing(view, first, next))),
+            Some(file) if next <= filled_end => cut_short(view, file, &listing),
             Some(_) => None,
         };
         if let Some((from, reason)) = fault {
-            gaps.push(gap(core, &listing, from, next.min(end), reason));
+            gaps.push(gap(view, &listing, from, next.min(end), reason));
         }
         first = next;
     }
     // What was removed while it was looked at is not missing.
-    gaps.retain(|gap| gap.to > core.begin());
+    gaps.retain(|gap| gap.to > view.begin());
     Ok(gaps)
 }
 
@@ -113,61 +108,61 @@ fn behind_missing(listing: &Listing, first: Lsn, end: Lsn) -> Lsn {
 }
 
 /// What cannot be read of a text log from `from` on, for `reason` if the file is there.
-pub(crate) fn gap_at(core: &Core, from: Lsn, end: Lsn, reason: String) -> Gap {
-    let listing = Listing::read(&core.files.dir).unwrap_or_default();
-    let first = core.files.segment_of(from);
+pub fn gap_at(view: &dyn View, from: Lsn, end: Lsn, reason: String) -> Gap {
+    let listing = Listing::read(&view.files().dir).unwrap_or_default();
+    let first = view.files().segment_of(from);
     if listing.get(first).is_some() {
-        return gap(core, &listing, from, core.files.segment_end(from).min(end), reason);
+        return gap(view, &listing, from, view.files().segment_end(from).min(end), reason);
     }
     let to = behind_missing(&listing, from, end);
-    gap(core, &listing, from, to, missing(core, first, to))
+    gap(view, &listing, from, to, missing(view, first, to))
 }
 
 /// What cannot be read of a log from `from` to `to`, of a text log in one file, for `reason` if the
 /// file is there.
-pub(crate) fn gap_between(core: &Core, from: Lsn, to: Lsn, reason: String) -> Gap {
-    let listing = Listing::read(&core.files.dir).unwrap_or_default();
-    let first = core.files.segment_of(from);
+pub fn gap_between(view: &dyn View, from: Lsn, to: Lsn, reason: String) -> Gap {
+    let listing = Listing::read(&view.files().dir).unwrap_or_default();
+    let first = view.files().segment_of(from);
     let reason = match listing.get(first) {
         Some(_) => reason,
-        None => missing(core, first, first),
+        None => missing(view, first, first),
     };
-    gap(core, &listing, from, to, reason)
+    gap(view, &listing, from, to, reason)
 }
 
 /// What is missing from `lsn` to `to`, the end of its segment, if the file was emptied or cut and
 /// ends there.
-pub(crate) fn gap_behind(core: &Core, lsn: Lsn, to: Lsn) -> Option<Gap> {
-    let listing = Listing::read(&core.files.dir).ok()?;
+pub fn gap_behind(view: &dyn View, lsn: Lsn, to: Lsn) -> Option<Gap> {
+    let listing = Listing::read(&view.files().dir).ok()?;
     // At the very start of a segment nothing was read of it.
-    let file = listing.get(core.files.segment_of(lsn))?;
-    let (_, reason) = cut_short(core, file, &listing)?;
-    Some(gap(core, &listing, lsn, to, reason))
+    let file = listing.get(view.files().segment_of(lsn))?;
+    let (_, reason) = cut_short(view, file, &listing)?;
+    Some(gap(view, &listing, lsn, to, reason))
 }
 
 /// What was removed in front of a cursor before its reader had finished it.
-pub(crate) fn removed(core: &Core, from: Lsn, to: Lsn, cursor: &str) -> Gap {
-    let listing = Listing::read(&core.files.dir).unwrap_or_default();
+pub fn removed(view: &dyn View, from: Lsn, to: Lsn, cursor: &str) -> Gap {
+    let listing = Listing::read(&view.files().dir).unwrap_or_default();
     let reason = format!("removed before the reader of cursor {cursor} had finished it");
-    gap(core, &listing, from, to, reason)
+    gap(view, &listing, from, to, reason)
 }
 
-fn gap(core: &Core, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Gap {
-    let first = core.files.segment_of(from);
-    let path = core.segment_path(first);
-    let (after, before) = times(core, listing, from, to);
-    let bytes_max = bytes_max(core, from, to);
+fn gap(view: &dyn View, listing: &Listing, from: Lsn, to: Lsn, reason: String) -> Gap {
+    let first = view.files().segment_of(from);
+    let path = open_files::segment_path(view, first);
+    let (after, before) = times(view, listing, from, to);
+    let bytes_max = bytes_max(view, from, to);
     Gap { path, reason, from, to, bytes_max, after, before }
 }
 
 /// How much can be missing: no file of a text log is longer than its limit, and positions go on at
 /// the next segment.
-fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
+fn bytes_max(view: &dyn View, from: Lsn, to: Lsn) -> u64 {
     let len = to.get().saturating_sub(from.get());
-    match policy::of(core).rotate_bytes.filter(|_| core.files.geometry.layout.rotates()) {
+    match view.text_len_max() {
         Some(limit) => {
-            let files = len.div_ceil(core.files.capacity());
-            let before = from.get() - core.files.segment_of(from).get();
+            let files = len.div_ceil(view.files().capacity());
+            let before = from.get() - view.files().segment_of(from).get();
             len.min(files.saturating_mul(limit).saturating_sub(before))
         }
         None => len,
@@ -176,46 +171,46 @@ fn bytes_max(core: &Core, from: Lsn, to: Lsn) -> u64 {
 
 /// Between which times the records from `from` to `to` were appended.
 fn times(
-    core: &Core,
+    view: &dyn View,
     listing: &Listing,
     from: Lsn,
     to: Lsn,
 ) -> (Option<SystemTime>, Option<SystemTime>) {
     let next = listing.files.iter().find(|file| file.first >= to && file.first > from);
     let before = next.and_then(|file| file.time).map(clock::time_of);
-    let first = core.files.segment_of(from);
-    let own = listing.get(first).filter(|_| core.files.geometry.layout.names_have_times());
+    let first = view.files().segment_of(from);
+    let own = listing.get(first).filter(|_| view.files().geometry.layout.names_have_times());
     let after = match own {
         // What is there of the file itself was first.
         Some(own) => own.time.map(clock::time_of),
         None => listing.files.iter().rfind(|file| file.first < first).and_then(|file| {
-            let changed = changed(core, file).filter(|_| file.time.is_some());
+            let changed = changed(view, file).filter(|_| file.time.is_some());
             changed.filter(|_| !file.is_compressed()).or_else(|| file.time.map(clock::time_of))
         }),
     };
     (after.map(|after| before.map_or(after, |before| after.min(before))), before)
 }
 
-fn changed(core: &Core, file: &SegmentFile) -> Option<SystemTime> {
-    file.changed_at(&core.files.dir).map(clock::time_of)
+fn changed(view: &dyn View, file: &SegmentFile) -> Option<SystemTime> {
+    file.changed_at(&view.files().dir).map(clock::time_of)
 }
 
 /// Where a closed text file ends too early, and how that shows.
-fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn, String)> {
-    if !core.files.geometry.layout.ends_with_records() || file.is_compressed() {
+fn cut_short(view: &dyn View, file: &SegmentFile, listing: &Listing) -> Option<(Lsn, String)> {
+    if !view.files().geometry.layout.ends_with_records() || file.is_compressed() {
         return None;
     }
-    let len = u64::try_from(core.files.dir.stat(&file.path).ok()?.st_size).ok()?;
-    let text_len = len.saturating_sub(core.files.geometry.layout.file_header_len());
+    let len = u64::try_from(view.files().dir.stat(&file.path).ok()?.st_size).ok()?;
+    let text_len = len.saturating_sub(view.files().geometry.layout.file_header_len());
     if text_len == 0 {
-        return Some((file.first.max(core.begin()), "the file is empty; restore it".into()));
+        return Some((file.first.max(view.begin()), "the file is empty; restore it".into()));
     }
     let next = listing.files.iter().find(|other| other.first > file.first)?;
     let begun = clock::time_of(next.time?);
-    if text_len >= core.files.capacity() || changed(core, file)? <= begun + LATE {
+    if text_len >= view.files().capacity() || changed(view, file)? <= begun + LATE {
         return None;
     }
-    if last_byte(core, &file.path)? == b'\n' {
+    if last_byte(view, &file.path)? == b'\n' {
         return None;
     }
     let reason = "the file ends in the middle of a line, and was changed after the next one was \
@@ -223,22 +218,24 @@ fn cut_short(core: &Core, file: &SegmentFile, listing: &Listing) -> Option<(Lsn,
     Some((Lsn::new(file.first.get() + text_len), reason.into()))
 }
 
-fn last_byte(core: &Core, path: &Path) -> Option<u8> {
-    let file = core.files.dir.open_file(path, OFlags::RDONLY).ok()?;
+fn last_byte(view: &dyn View, path: &Path) -> Option<u8> {
+    let file = view.files().dir.open_file(path, OFlags::RDONLY).ok()?;
     let mut byte = [0];
     let last = sys::file::len(&file).ok()?.checked_sub(1)?;
     (sys::file::read_up_to_at(&file, &mut byte, last).ok()? == 1).then_some(byte[0])
 }
 
 /// What to say of the files from `first` to `to`, which are not there.
-fn missing(core: &Core, first: Lsn, to: Lsn) -> String {
-    let count = to.get().saturating_sub(first.get()).div_ceil(core.files.capacity());
+fn missing(view: &dyn View, first: Lsn, to: Lsn) -> String {
+    let count = to.get().saturating_sub(first.get()).div_ceil(view.files().capacity());
     if count > 1 {
         return format!("{count} files are missing from here on; restore them");
     }
     let number = format!("{:016x}", first.get());
-    let packed =
-        names(&core.files.dir).unwrap_or_default().into_iter().find(|name| name.contains(&number));
+    let packed = names(&view.files().dir)
+        .unwrap_or_default()
+        .into_iter()
+        .find(|name| name.contains(&number));
     match packed {
         Some(name) => {
             let name = escaped(name);
