@@ -86,9 +86,11 @@ pub mod stat {
 
 /// What a program needs that ships a log or restores one. The command `vellum ship` is made of it.
 pub mod ship {
+    #[doc(inline)]
+    pub use crate::files::raw::{Piece, PieceSegment};
     pub use crate::log::{
-        Decoder, FileName, LogShape, Piece, PieceSegment, RestoreOptions, Restorer, Ship,
-        ShipCounters, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
+        Decoder, FileName, LogShape, RestoreOptions, Restorer, Ship, ShipCounters, ShipFault,
+        ShipState, ShipStatus, Shipper, open_to_ship as open,
     };
 }
 

@@ -8,6 +8,7 @@ pub mod gap;
 pub mod names;
 pub mod open_files;
 pub mod padding;
+pub mod raw;
 pub mod recover;
 pub mod rewrite;
 pub mod segments;

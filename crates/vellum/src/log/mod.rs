@@ -47,7 +47,6 @@ pub use report::metrics::{Metrics, RemovedFiles, RemovedStat};
 pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use report::verify::{Damage, RepairReport, VerifyReport};
 pub use ship::decode::Decoder;
-pub use ship::raw::{Piece, PieceSegment};
 pub use ship::restore::Restorer;
 pub use ship::restored::{FileName, RestoreOptions};
 pub use ship::shape::LogShape;
