@@ -14,6 +14,7 @@ pub mod rewrite;
 pub mod segments;
 pub mod starts;
 pub mod text;
+pub mod time_index;
 pub mod view;
 pub mod window;
 
