@@ -5,6 +5,7 @@
 
 pub mod frames;
 pub mod gap;
+pub mod geometry;
 pub mod names;
 pub mod open_files;
 pub mod padding;
