@@ -72,11 +72,12 @@ pub use vellum_files::{
 /// What a log reports: its state, its figures, its damage, and what a call has done.
 pub mod stat {
     #[doc(inline)]
+    pub use crate::files::verify::{Damage, RepairReport, VerifyReport};
+    #[doc(inline)]
     pub use crate::identity::{Recovery, RecoveryReason};
     pub use crate::log::{
-        CommitPathStat, CursorStat, Damage, Hold, HoldKind, InFlight, Metrics, ParticipantStat,
-        ProcessState, RemovedFiles, RemovedStat, RepairReport, SegmentStat, SegmentState, Stat,
-        TrimReport, VerifyReport,
+        CommitPathStat, CursorStat, Hold, HoldKind, InFlight, Metrics, ParticipantStat,
+        ProcessState, RemovedFiles, RemovedStat, SegmentStat, SegmentState, Stat, TrimReport,
     };
     pub use crate::options::commit_path::PathOrigin;
     pub use crate::shared::ends::CommitStat;

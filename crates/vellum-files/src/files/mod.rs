@@ -16,6 +16,7 @@ pub mod segments;
 pub mod starts;
 pub mod text;
 pub mod time_index;
+pub mod verify;
 pub mod view;
 pub mod window;
 

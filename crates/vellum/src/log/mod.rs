@@ -45,7 +45,6 @@ pub use ready::segment_keeper::SegmentKeeper;
 pub use report::copy_out::repair;
 pub use report::metrics::{Metrics, RemovedFiles, RemovedStat};
 pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
-pub use report::verify::{Damage, RepairReport, VerifyReport};
 pub use ship::decode::Decoder;
 pub use ship::restore::Restorer;
 pub use ship::restored::{FileName, RestoreOptions};
@@ -181,7 +180,7 @@ impl Log {
     ///
     /// [`Io`](crate::ErrorKind::Io) where files cannot be read; damage is no error but part of
     /// the report.
-    pub fn verify(&self) -> Result<VerifyReport> {
+    pub fn verify(&self) -> Result<crate::stat::VerifyReport> {
         verify::verify(&self.core)
     }
 
