@@ -177,15 +177,6 @@ pub struct Recovery {
     pub time: SystemTime,
 }
 
-impl Recovery {
-    /// A recovery that has changed nothing, of an empty log.
-    #[doc(hidden)]
-    pub fn of(reason: RecoveryReason, time: SystemTime) -> Recovery {
-        let (end, durable, from) = (Lsn::ZERO, Lsn::ZERO, Lsn::ZERO);
-        Recovery { end, durable, cut_bytes: 0, padded_bytes: 0, from, reason, time }
-    }
-}
-
 /// Why a log was recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -4,6 +4,7 @@
 //! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
 //! have done. Padding twice gives the same bytes.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use crate::error::OsResult;
@@ -40,7 +41,7 @@ impl Reason {
 }
 
 /// Fills a range in the segments that `open` gives.
-pub fn write_to<S: AsRef<WriteSegment>>(
+pub fn write_to<S: Borrow<WriteSegment>>(
     files: &Files,
     range: Range,
     reason: Reason,
@@ -49,8 +50,8 @@ pub fn write_to<S: AsRef<WriteSegment>>(
     let (end, skips) = (range.end(), is_skipped(files, range));
     let (mut lsn, mut is_reported) = (range.start, false);
     while lsn < end {
-        let segment = open(files.segment_of(lsn))?;
-        let segment = (*segment).as_ref();
+        let opened = open(files.segment_of(lsn))?;
+        let segment: &WriteSegment = (*opened).borrow();
         let segment_end = files.segment_end(lsn);
         let limit = end.min(segment_end);
         if files.geometry.layout.has_frames() {

@@ -79,12 +79,6 @@ impl WriteSegment {
     }
 }
 
-impl AsRef<WriteSegment> for WriteSegment {
-    fn as_ref(&self) -> &WriteSegment {
-        self
-    }
-}
-
 /// An open segment file of which only reading is asked.
 ///
 /// While it is open the file is not used again for other records: it holds a shared lock on the

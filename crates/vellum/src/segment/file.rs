@@ -3,6 +3,7 @@
 //! A store into a page beyond the end of the file loses the mapping (`sys::guard`), so the file's
 //! length is asked of the kernel, never of a shared word: once per stretch that is made ready.
 
+use std::borrow::Borrow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -268,8 +269,8 @@ impl Segment {
     }
 }
 
-impl AsRef<WriteSegment> for Segment {
-    fn as_ref(&self) -> &WriteSegment {
+impl Borrow<WriteSegment> for Segment {
+    fn borrow(&self) -> &WriteSegment {
         &self.file
     }
 }

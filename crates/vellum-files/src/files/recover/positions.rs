@@ -2,7 +2,9 @@
 
 use crate::format::control::Geometry;
 use crate::format::identity::{CutCheckpoint, Identity};
+use crate::identity::{Recovery, RecoveryReason};
 use crate::lsn::Range;
+use crate::sys::clock;
 use crate::{Fill, Lsn};
 
 /// Where a log begins and ends.
@@ -50,6 +52,14 @@ impl Positions {
             checkpoint: Lsn::ZERO,
             recovered: Recovered { durable: start, cut_bytes: 0, padded_bytes: 0, from: start },
         }
+    }
+
+    /// What a recovery at this moment came to, for `reason`.
+    pub fn recovery(&self, reason: RecoveryReason) -> Recovery {
+        let Recovered { durable, cut_bytes, padded_bytes, from } = self.recovered;
+        let (end, from) = (self.tail, from.min(self.tail));
+        let time = clock::time_of(clock::seconds());
+        Recovery { end, durable, cut_bytes, padded_bytes, from, reason, time }
     }
 }
 

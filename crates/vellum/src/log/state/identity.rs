@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
-use crate::files::recover::positions::{Positions, Recovered};
+use crate::files::recover::positions::Positions;
 use crate::format::control::Geometry;
 use crate::format::identity::{
     Copy, CutCheckpoint, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET, Identity, Meaning,
@@ -25,7 +25,7 @@ use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
-use crate::sys::{self, Dir, clock};
+use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Result};
 
 /// By how many epochs a copy goes on behind the log that it was copied from, at least. The log
@@ -154,7 +154,7 @@ pub(crate) fn after_recovery(
     positions: &Positions,
     reason: RecoveryReason,
 ) -> Result<(Stored, Recovery)> {
-    let recovery = recovery(positions, reason);
+    let recovery = positions.recovery(reason);
     let Some(mut identity) = stored.identity else {
         // It gets one that knows of no positions yet.
         return Ok((stored, recovery));
@@ -172,17 +172,6 @@ pub(crate) fn after_recovery(
 /// By how many epochs another copy of a log goes on.
 pub(crate) fn fork_step() -> u64 {
     FORK_STEP + (sys::process::random_u64() >> 32)
-}
-
-fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {
-    let Recovered { durable, cut_bytes, padded_bytes, from } = positions.recovered;
-    let mut recovery = Recovery::of(reason, clock::time_of(clock::seconds()));
-    recovery.end = positions.tail;
-    recovery.durable = durable;
-    recovery.cut_bytes = cut_bytes;
-    recovery.padded_bytes = padded_bytes;
-    recovery.from = from.min(positions.tail);
-    recovery
 }
 
 fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {
