@@ -23,6 +23,8 @@ pub mod format;
 pub mod identity;
 pub mod lsn;
 pub mod policy;
+pub mod record;
+pub mod restore;
 pub mod segment;
 
 pub use choice::{Compression, Fill, Layout, Preallocate};
@@ -30,5 +32,6 @@ pub use error::{Error, ErrorKind, Result};
 pub use files::gap::Gap;
 pub use identity::{LogId, Position, WriterId};
 pub use lsn::Lsn;
+pub use record::{OwnedRecord, Record};
 
 pub(crate) use vellum_sys as sys;

@@ -50,12 +50,11 @@ mod shared;
 pub mod tracing;
 
 // The rooms of the crate `vellum-files`, by the names that they have there.
-use vellum_files::{error, escape, files, format, identity, lsn};
+use vellum_files::{error, escape, files, format, identity, lsn, record, restore};
 
 pub use self::log::{
     Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Log,
-    OwnedRecord, PollableReader, Reader, Record, RecordWriter, Records, Reservation, SegmentKeeper,
-    repair,
+    PollableReader, Reader, RecordWriter, Records, Reservation, SegmentKeeper, repair,
 };
 pub use bus_errors::guard_bus_errors;
 pub use options::Options;
@@ -65,8 +64,8 @@ pub use options::policy::OnFull;
 pub use options::tuning::Tuning;
 #[doc(inline)]
 pub use vellum_files::{
-    Compression, Error, ErrorKind, Fill, Gap, Layout, LogId, Lsn, Position, Preallocate, Result,
-    WriterId,
+    Compression, Error, ErrorKind, Fill, Gap, Layout, LogId, Lsn, OwnedRecord, Position,
+    Preallocate, Record, Result, WriterId,
 };
 
 /// What a log reports: its state, its figures, its damage, and what a call has done.
@@ -90,9 +89,16 @@ pub mod ship {
     #[doc(inline)]
     pub use crate::files::raw::{Piece, PieceSegment};
     pub use crate::log::{
-        Decoder, FileName, LogShape, RestoreOptions, Restorer, Ship, ShipCounters, ShipFault,
-        ShipState, ShipStatus, Shipper, open_to_ship as open,
+        Ship, ShipCounters, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
     };
+    #[doc(inline)]
+    pub use crate::restore::decode::Decoder;
+    #[doc(inline)]
+    pub use crate::restore::options::{FileName, RestoreOptions};
+    #[doc(inline)]
+    pub use crate::restore::restorer::Restorer;
+    #[doc(inline)]
+    pub use crate::restore::shape::LogShape;
 }
 
 pub(crate) use vellum_sys as sys;
@@ -113,12 +119,12 @@ pub mod internal {
 
     /// The directory of the log that `path` names.
     pub fn log_directory(path: &std::path::Path) -> std::path::PathBuf {
-        crate::log::directory_named(path, false)
+        crate::files::named::directory(path, false)
     }
 
     /// Where the link to the log in `directory` is, if that has the name for one.
     pub fn log_link(directory: &std::path::Path) -> Option<std::path::PathBuf> {
-        crate::log::link_to(directory)
+        crate::files::named::link(directory)
     }
 
     /// The reader, which drops from the page cache what it brings there of closed segments.

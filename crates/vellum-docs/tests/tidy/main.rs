@@ -32,8 +32,10 @@ const ROOMS: [&str; 10] = [
 ];
 
 /// The same of the crate `vellum-files`, which is below all of them.
-const ROOMS_OF_FILES: [&str; 9] =
-    ["lsn", "escape", "error", "choice", "identity", "policy", "format", "segment", "files"];
+const ROOMS_OF_FILES: [&str; 11] = [
+    "lsn", "escape", "error", "choice", "identity", "policy", "format", "record", "segment",
+    "files", "restore",
+];
 
 /// The crates that the library is made of.
 const LIBRARY: [&str; 2] = ["vellum", "vellum-files"];

@@ -3,9 +3,11 @@
 //! This room, `format` and `segment` are below the wall. Their code knows no shared word and no
 //! lock between processes: it cannot name one. Facts about a running log are arguments.
 
+pub mod directory;
 pub mod frames;
 pub mod gap;
 pub mod geometry;
+pub mod named;
 pub mod names;
 pub mod open_files;
 pub mod padding;

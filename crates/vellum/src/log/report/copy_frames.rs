@@ -18,11 +18,11 @@ use crate::format::commit_record::{CommitRecord, RECORD_LEN};
 use crate::format::cursor;
 use crate::format::frame::{ALIGNMENT, HEADER_LEN, Header, Kind};
 use crate::log::keep::cursors;
-use crate::log::ship::restore::Restorer;
-use crate::log::ship::restored::RestoreOptions;
-use crate::log::ship::shape::LogShape;
 use crate::log::state::control::read_geometry;
 use crate::log::state::identity;
+use crate::restore::options::RestoreOptions;
+use crate::restore::restorer::Restorer;
+use crate::restore::shape::LogShape;
 use crate::shared::commit;
 use crate::shared::primitive::Ordering;
 use crate::shared::region::Region;
@@ -42,7 +42,7 @@ pub(crate) fn save(source: Arc<Still>, mut firsts: Vec<Lsn>, to: &Path) -> Resul
     let begin = known.unwrap_or(Lsn::new(capacity));
     let shape =
         LogShape::of_saved(&source.files().geometry, identity::of_saved(&source.files().dir));
-    let options = RestoreOptions { may_have_others: true, ..RestoreOptions::new() };
+    let options = RestoreOptions::beside_others();
     let new = Restorer::create(to, &shape, begin, &options)?;
     let (run, report) = ((begin, begin), RepairReport::default());
     let (cut, lost, ahead) = (begin, Vec::new(), None);

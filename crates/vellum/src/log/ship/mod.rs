@@ -1,14 +1,9 @@
 //! What the log gives to the process that ships it to another machine, and to those who wait for
 //! that. The log itself sends nothing.
 
-pub(crate) mod decode;
 mod election;
 pub(crate) mod hold;
-mod note;
 pub(crate) mod raw;
-pub(crate) mod restore;
-pub(crate) mod restored;
-mod room;
 mod saved;
 pub(crate) mod shape;
 pub(crate) mod shipper;

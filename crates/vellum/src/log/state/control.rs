@@ -25,8 +25,8 @@ use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) use crate::files::geometry::{
-    any_geometry, name_geometry, open_geometry, overwrite_geometry, rights, store_geometry,
-    stored_geometry, sync_log_names, take_as_model, write_geometry,
+    any_geometry, open_geometry, overwrite_geometry, rights, store_geometry, stored_geometry,
+    sync_log_names, take_as_model, write_geometry,
 };
 
 /// Writes a complete control file and gives it its name.

@@ -23,14 +23,11 @@ use crate::format::identity::{
 use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
+use crate::restore::shape::fork_step;
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
 use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Result};
-
-/// By how many epochs a copy goes on behind the log that it was copied from, at least. The log
-/// itself goes on in steps of one, so the two do not meet.
-const FORK_STEP: u64 = 1 << 32;
 
 /// What the files say of a log's identity.
 pub(crate) struct Stored {
@@ -167,11 +164,6 @@ pub(crate) fn after_recovery(
         store_second(dir, control, &identity)?;
     }
     Ok((Stored::both(identity), recovery))
-}
-
-/// By how many epochs another copy of a log goes on.
-pub(crate) fn fork_step() -> u64 {
-    FORK_STEP + (sys::process::random_u64() >> 32)
 }
 
 fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {

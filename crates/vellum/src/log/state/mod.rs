@@ -9,7 +9,6 @@ pub(crate) mod gate;
 pub(crate) mod helpers;
 pub(crate) mod holds;
 pub(crate) mod identity;
-pub(crate) mod named;
 pub(crate) mod newest;
 pub(crate) mod parts;
 pub(crate) mod place;

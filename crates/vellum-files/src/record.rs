@@ -15,7 +15,9 @@ pub struct Record<'a> {
     pub next_lsn: Lsn,
     /// The caller's bytes. In a text log: a line with its newline, which only the last may lack.
     pub payload: &'a [u8],
-    pub(crate) envelope: Option<Envelope>,
+    /// Its envelope, in a log with envelopes.
+    #[doc(hidden)]
+    pub envelope: Option<Envelope>,
 }
 
 /// A record with bytes of its own, which may be kept and sent to other threads.
@@ -31,7 +33,19 @@ pub struct OwnedRecord {
     pub(crate) envelope: Option<Envelope>,
 }
 
-impl Record<'_> {
+impl<'a> Record<'a> {
+    /// The record at `lsn`.
+    #[doc(hidden)]
+    #[inline]
+    pub fn new(
+        lsn: Lsn,
+        next_lsn: Lsn,
+        payload: &'a [u8],
+        envelope: Option<Envelope>,
+    ) -> Record<'a> {
+        Record { lsn, next_lsn, payload, envelope }
+    }
+
     /// The same record with a copy of its bytes.
     pub fn into_owned(self) -> OwnedRecord {
         let Record { lsn, next_lsn, payload, envelope } = self;
@@ -39,14 +53,15 @@ impl Record<'_> {
     }
 
     /// When it was appended, by the clock of the machine: when its place was reserved. `None` in a
-    /// log without [envelopes](crate::Options::envelope).
+    /// log without [envelopes](../vellum/struct.Options.html#method.envelope).
     ///
     /// Clocks are set, so a record may have an earlier time than one before it.
     pub fn time(&self) -> Option<SystemTime> {
         self.envelope.map(Envelope::time)
     }
 
-    /// Who appended it. `None` in a log without [envelopes](crate::Options::envelope).
+    /// Who appended it. `None` in a log without
+    /// [envelopes](../vellum/struct.Options.html#method.envelope).
     pub fn writer(&self) -> Option<WriterId> {
         self.envelope.map(|envelope| envelope.writer)
     }

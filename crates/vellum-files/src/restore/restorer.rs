@@ -14,21 +14,19 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::error::OsResult;
+use crate::files::directory::{make_directory, open_directory};
+use crate::files::geometry::{name_geometry, sync_log_names};
+use crate::files::named;
 use crate::files::names::{
     CONTROL_NAME, GEOMETRY_NAME, LOST_AND_FOUND_NAME, RESTORING_NAME, SMALL_LEN_MAX,
     UNFINISHED_CONTROL_NAME,
 };
 use crate::format::frame::Codec;
 use crate::format::segment::{HEADER_LEN, SegmentHeader, file_name, text_file_name};
-use crate::log::open::create::make_directory;
-use crate::log::open::parts::open_directory;
-use crate::log::ship::note;
-use crate::log::ship::restored::{FileName, RestoreOptions};
-use crate::log::ship::room::{self, Need};
-use crate::log::ship::shape::LogShape;
-use crate::log::state::control::{name_geometry, sync_log_names};
-use crate::log::state::identity::fork_step;
-use crate::log::state::named;
+use crate::restore::note;
+use crate::restore::options::{FileName, RestoreOptions};
+use crate::restore::room::{self, Need};
+use crate::restore::shape::{LogShape, fork_step};
 use crate::segment::listing::{Listing, SegmentFile};
 use crate::segment::rights::Rights;
 use crate::segment::{list, names, sync_names};
@@ -266,12 +264,14 @@ impl Restorer {
     }
 
     /// Has the log know that records between two positions were left out.
-    pub(crate) fn lose(&mut self, from: Lsn, end: Lsn) {
+    #[doc(hidden)]
+    pub fn lose(&mut self, from: Lsn, end: Lsn) {
         self.shape.identity.lose(from, end);
     }
 
     /// Writes pads up to `to`, where a frame may start.
-    pub(crate) fn pad(&mut self, to: Lsn) -> Result<()> {
+    #[doc(hidden)]
+    pub fn pad(&mut self, to: Lsn) -> Result<()> {
         while self.shape.layout().has_every_segment() && self.at < to {
             let first = self.segment_of(self.at);
             let end = Lsn::new(first.get() + self.shape.segment_capacity_bytes()).min(to);
@@ -284,7 +284,8 @@ impl Restorer {
     }
 
     /// Adds a small file that the log has beside its segments.
-    pub(crate) fn add(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    #[doc(hidden)]
+    pub fn add(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.dir.join(name);
         let fd = self.rights.create(&self.dir, &path, "make")?;
         sys::file::write_all_at(&fd, bytes, 0)

@@ -9,7 +9,7 @@ use rustix::fs::{StatVfs, statfs, statvfs};
 
 use crate::error::OsResult;
 use crate::format::segment::HEADER_LEN;
-use crate::log::ship::shape::LogShape;
+use crate::restore::shape::LogShape;
 use crate::sys::filesystem::Filesystem;
 use crate::{Error, ErrorKind, Lsn, Result};
 

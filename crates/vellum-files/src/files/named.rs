@@ -21,7 +21,7 @@ const NAME_BYTES_MAX: usize = 255;
 const LINKS_MAX: usize = 40;
 
 /// The directory of the log that `path` names; `makes_link` says that a new one is to have a link.
-pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
+pub fn directory(path: &Path, makes_link: bool) -> PathBuf {
     let Some(target) = target_of_link(path) else { return path.to_path_buf() };
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => match linked(path) {
@@ -39,7 +39,7 @@ pub(crate) fn directory(path: &Path, makes_link: bool) -> PathBuf {
 /// Makes the link to the log in `directory`, if that has the name for it. What else is at the path
 /// stays, but for a link that leads to a log that is gone. A link is a convenience: where none can
 /// be made the log goes on without.
-pub(crate) fn make_link(directory: &Path) {
+pub fn make_link(directory: &Path) {
     let Some((link, name)) = link(directory).zip(directory.file_name()) else { return };
     let target = Path::new(name).join(CURRENT_NAME);
     match fs::read_link(&link) {
@@ -53,13 +53,13 @@ pub(crate) fn make_link(directory: &Path) {
 }
 
 /// Where the link to the log in `directory` is, if that has the name for one.
-pub(crate) fn link(directory: &Path) -> Option<PathBuf> {
+pub fn link(directory: &Path) -> Option<PathBuf> {
     let name = directory.file_name()?.as_bytes().strip_suffix(SUFFIX.as_bytes())?;
     (!name.is_empty()).then(|| directory.with_file_name(OsStr::from_bytes(name)))
 }
 
 /// Whether the link is there that leads to the log in `directory`.
-pub(crate) fn has_link(directory: &Path) -> bool {
+pub fn has_link(directory: &Path) -> bool {
     let led_to = link(directory).and_then(|link| linked(&link));
     led_to.is_some_and(|led_to| led_to.file_name() == directory.file_name())
 }
@@ -87,7 +87,7 @@ fn linked(link: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a log is there, or was begun.
-pub(crate) fn holds_log(directory: &Path) -> bool {
+pub fn holds_log(directory: &Path) -> bool {
     let parts = [CONTROL_NAME, GEOMETRY_NAME];
     parts.iter().any(|name| fs::symlink_metadata(directory.join(name)).is_ok())
 }

@@ -2,13 +2,14 @@
 
 use crate::format::envelope::Envelope;
 use crate::format::frame::{Codec, HEADER_LEN, Header, Kind, frame_len};
-use crate::log::read::record::Record;
-use crate::log::ship::shape::LogShape;
+use crate::record::Record;
+use crate::restore::shape::LogShape;
 use crate::{Error, ErrorKind, Layout, Lsn, Result};
 
-/// Takes the bytes of a log in their order, as [`Shipper::read`](crate::ship::Shipper::read) gave
-/// them, and gives its records, as a [`Reader`](crate::Reader) of that log would. It needs no log
-/// and no file.
+/// Takes the bytes of a log in their order, as
+/// [`Shipper::read`](../../vellum/ship/struct.Shipper.html#method.read) gave them, and gives its
+/// records, as a [`Reader`](../../vellum/struct.Reader.html) of that log would. It needs no log and
+/// no file.
 ///
 /// It holds the bytes that it was given and has not returned. Each record costs the checksum of its
 /// bytes.
@@ -27,7 +28,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder for the bytes of a log with this shape. The first ones begin where a record does,
-    /// as every chunk does that is [whole](crate::ship::Piece::is_whole) before.
+    /// as every chunk does that is [whole](crate::files::raw::Piece::is_whole) before.
     pub fn new(shape: &LogShape) -> Decoder {
         let codec = Codec::new(shape.geometry.secret);
         let (layout, envelope_len) = (shape.layout(), shape.geometry.envelope_len());
@@ -58,7 +59,7 @@ impl Decoder {
     pub fn next(&mut self) -> Result<Option<Record<'_>>> {
         match self.layout {
             Layout::Framed => self.next_frame(),
-            _ => Ok(self.next_line()),
+            Layout::Text => Ok(self.next_line()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::OsResult;
 use crate::files::names::{RESTORING_NAME, SMALL_LEN_MAX};
-use crate::log::ship::shape::LogShape;
+use crate::restore::shape::LogShape;
 use crate::segment::names;
 use crate::sys::Dir;
 use crate::{Error, ErrorKind, Lsn, Result};

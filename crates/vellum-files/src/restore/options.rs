@@ -12,7 +12,7 @@ pub struct RestoreOptions {
     /// remove what was just restored. Rules of rotation are kept.
     pub keeps_retention: bool,
     /// Whether a text log is at the path of a file
-    /// ([`Options::file_link`](crate::Options::file_link)). Default: no.
+    /// ([`Options::file_link`](../../vellum/struct.Options.html#method.file_link)). Default: no.
     pub file_link: bool,
     /// Whether files may be in the directory that are of no log.
     pub(crate) may_have_others: bool,
@@ -23,10 +23,16 @@ impl RestoreOptions {
     pub fn new() -> RestoreOptions {
         RestoreOptions::default()
     }
+
+    /// The defaults, for a directory that may have files of no log in it.
+    #[doc(hidden)]
+    pub fn beside_others() -> RestoreOptions {
+        RestoreOptions { may_have_others: true, ..RestoreOptions::new() }
+    }
 }
 
 /// The file of a text log that what is written next belongs to
-/// ([`Restorer::file`](crate::ship::Restorer::file)).
+/// ([`Restorer::file`](crate::restore::restorer::Restorer::file)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileName {
