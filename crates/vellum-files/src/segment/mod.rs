@@ -30,6 +30,8 @@ pub fn list(dir: &Dir) -> Result<Vec<Lsn>> {
 
 /// Names of the files in a directory.
 pub fn names(dir: &Dir) -> Result<Vec<String>> {
+    #[cfg(test)]
+    LISTINGS.set(LISTINGS.get() + 1);
     dir.names().or_os("list the directory", dir)
 }
 
@@ -38,4 +40,10 @@ pub fn names(dir: &Dir) -> Result<Vec<String>> {
 pub fn sync_names(dir: &Dir) -> Result<()> {
     let what = "sync the names in";
     dir.names_to_sync().or_os(what, dir)?.sync().or_unsynced(what, dir)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has listed a directory.
+    pub(crate) static LISTINGS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }

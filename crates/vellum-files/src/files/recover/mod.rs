@@ -55,3 +55,6 @@ pub fn recover(
     let (_, Plan { steps, positions }) = find_end(files, &listing, evidence)?;
     Ok((positions, plan::carry_out(files, listing, &steps)?))
 }
+
+#[cfg(test)]
+mod tests;
