@@ -168,7 +168,7 @@ fn leaves(tree: &syn::UseTree, names: &mut Vec<String>) {
 
 /// The rooms that meet both layouts.
 fn asks_layouts(path: &str) -> bool {
-    ["log", "segment", "files"].iter().any(|room| path.starts_with(room))
+    ["log", "segment", "files", "restore"].iter().any(|room| path.starts_with(room))
 }
 
 /// File and line of what `lines` finds in the modules that are looked at.

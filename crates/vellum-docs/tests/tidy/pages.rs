@@ -1,6 +1,9 @@
 //! What pages and comments say.
 
+use crate::LIBRARY;
+use crate::figures::method_names;
 use crate::files::{self, Source, named, root};
+use crate::modules::Crate;
 
 /// Words that were replaced, and by which. Letters around them count: `roll` does not find
 /// `scroll`.
@@ -40,6 +43,27 @@ pub(crate) fn dead_references() -> Vec<String> {
         for (line, number) in source.text.lines().zip(1..) {
             let missing = references(&source.name, line).into_iter().filter(|path| !exists(path));
             dead.extend(missing.map(|path| format!("{}:{number}: {path}", source.name)));
+        }
+    }
+    dead
+}
+
+/// Links of `vellum-files` to the pages of `vellum` that lead to no type or no method: for rustdoc
+/// they are addresses, which it does not check.
+pub(crate) fn dead_links_to_the_library() -> Vec<String> {
+    let library = LIBRARY.map(Crate::read);
+    let methods = |of: &str| library.iter().flat_map(|one| method_names(one, of)).collect();
+    let mut dead = Vec::new();
+    for source in Source::below("crates/vellum-files/src/") {
+        for (line, number) in source.text.lines().zip(1..) {
+            for link in line.split("/vellum/").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let Some((page, method)) = link.split_once(".html#method.") else { continue };
+                let of = page.rsplit('.').next().unwrap_or_default();
+                let names: Vec<String> = methods(of);
+                if !names.iter().any(|name| name == method) {
+                    dead.push(format!("{}:{number}: {of}::{method}", source.name));
+                }
+            }
         }
     }
     dead
