@@ -29,7 +29,7 @@ pub fn write(dir: &Dir, geometry: &Geometry, from: Lsn, has_begun: &mut bool) ->
     write_to(dir, geometry, &Listing::read(dir)?, (from, None), has_begun)
 }
 
-/// As [`write`], of the files that were listed. Nothing but zeros follows in the segment from
+/// As [`write()`], of the files that were listed. Nothing but zeros follows in the segment from
 /// `zeros` on, where that is known.
 pub fn write_to(
     dir: &Dir,
