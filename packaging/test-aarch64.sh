@@ -35,7 +35,7 @@ is_known || {
   trap forget EXIT
 }
 cargo-zigbuild test --target "$MACHINE" --locked --features "$FEATURES" \
-  -p vellum-sys -p vellum -p vellum-loggers -p vellum-parallel -- "${LEFT_OUT[@]/#/--skip=}" "$@"
+  -p vellum-sys -p vellum-files -p vellum -p vellum-loggers -p vellum-parallel -- "${LEFT_OUT[@]/#/--skip=}" "$@"
 [ $# = 0 ] || exit 0
 
 # The disk and who checks what is on it are of this machine; who writes is of the other.

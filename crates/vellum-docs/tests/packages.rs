@@ -94,7 +94,9 @@ fn has_example(source: &str, name: &str) -> Option<bool> {
 #[test]
 fn the_types_that_a_program_meets_first_have_examples() {
     let mut found = Vec::new();
-    sources(&root().join("crates/vellum/src"), &mut found);
+    for name in ["vellum", "vellum-files"] {
+        sources(&root().join("crates").join(name).join("src"), &mut found);
+    }
     let found: Vec<String> = found.iter().map(|path| read(path)).collect();
     for name in MET_FIRST {
         let answers = found.iter().find_map(|source| has_example(source, name));

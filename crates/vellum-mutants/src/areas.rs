@@ -7,13 +7,18 @@ use anyhow::{Result, bail};
 /// Files, and the tests that are run for them in this order until one fails.
 pub(crate) struct Area {
     pub(crate) name: &'static str,
-    /// Folders and files below the sources of the library.
+    /// Folders and files below the sources of the crates of the library.
     paths: &'static [&'static str],
     pub(crate) tests: &'static [Tests],
 }
 
+/// The crates of the library.
+pub(crate) const CRATES: [&str; 2] = ["vellum", "vellum-files"];
+
 /// Tests of the library that one command runs.
 pub(crate) struct Tests {
+    /// Whose they are.
+    pub(crate) package: &'static str,
     /// The model checker that they are built for.
     pub(crate) checker: Option<&'static str>,
     /// The integration tests, or the unit tests.
@@ -23,15 +28,19 @@ pub(crate) struct Tests {
 }
 
 const fn unit(names: &'static [&'static str]) -> Tests {
-    Tests { checker: None, is_integration: false, names }
+    Tests { package: "vellum", checker: None, is_integration: false, names }
 }
 
+/// The unit tests of the crate `vellum-files`.
+const FILES: Tests =
+    Tests { package: "vellum-files", checker: None, is_integration: false, names: &[] };
+
 const fn integration(names: &'static [&'static str]) -> Tests {
-    Tests { checker: None, is_integration: true, names }
+    Tests { package: "vellum", checker: None, is_integration: true, names }
 }
 
 const fn model(checker: &'static str, names: &'static [&'static str]) -> Tests {
-    Tests { checker: Some(checker), is_integration: false, names }
+    Tests { package: "vellum", checker: Some(checker), is_integration: false, names }
 }
 
 const AREAS: &[Area] = &[
@@ -48,12 +57,12 @@ const AREAS: &[Area] = &[
     Area {
         name: "format",
         paths: &["format"],
-        tests: &[unit(&[]), integration(&["golden::", "damage::", "cursors::"])],
+        tests: &[FILES, integration(&["golden::", "damage::", "cursors::"])],
     },
     Area {
         name: "segment",
         paths: &["segment"],
-        tests: &[unit(&[]), integration(&["api::", "durable::"])],
+        tests: &[FILES, unit(&[]), integration(&["api::", "durable::"])],
     },
     Area {
         name: "recovery",
@@ -66,7 +75,7 @@ const AREAS: &[Area] = &[
             "files/frames.rs",
             "files/recover/text.rs",
         ],
-        tests: &[unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],
+        tests: &[FILES, unit(&[]), integration(&["damage::", "durable::", "golden::", "text::"])],
     },
     Area {
         name: "commit",
@@ -103,17 +112,14 @@ impl Area {
     /// The files of the area in a copy of the repository.
     pub(crate) fn files(&self, copy: &Path) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        for path in self.paths {
-            let path = copy.join("crates/vellum/src").join(path);
-            match path.is_dir() {
-                true => files.extend(
-                    std::fs::read_dir(path)
-                        .into_iter()
-                        .flatten()
-                        .flatten()
-                        .map(|entry| entry.path()),
-                ),
-                false => files.push(path),
+        let folders = CRATES.map(|name| copy.join("crates").join(name).join("src"));
+        let paths =
+            self.paths.iter().flat_map(|path| folders.iter().map(move |base| base.join(path)));
+        for path in paths {
+            match std::fs::read_dir(&path) {
+                Ok(entries) => files.extend(entries.flatten().map(|entry| entry.path())),
+                Err(_) if path.is_file() => files.push(path),
+                Err(_) => {}
             }
         }
         files.retain(|file| {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::areas::Tests;
+use crate::areas::{CRATES, Tests};
 use crate::mutate::{self, Mutant};
 
 /// The question at the place of each mutant: `VELLUM_MUTANT` has the number of the chosen one.
@@ -53,8 +53,10 @@ pub(crate) fn mutate(copy: &Path, files: Vec<PathBuf>, work: &Path) -> Result<Ve
         .into_iter()
         .map(|file| Ok((file.clone(), std::fs::read_to_string(file)?)))
         .collect::<Result<_>>()?;
-    let root = copy.join("crates/vellum/src/lib.rs");
-    std::fs::write(&root, std::fs::read_to_string(&root)? + SWITCH)?;
+    for name in CRATES {
+        let root = copy.join("crates").join(name).join("src/lib.rs");
+        std::fs::write(&root, std::fs::read_to_string(&root)? + SWITCH)?;
+    }
     let mut broken = Vec::new();
     loop {
         let mut all: Vec<Mutant> = Vec::new();
@@ -117,11 +119,12 @@ fn errors(copy: &Path, work: &Path) -> Result<Vec<usize>> {
 /// Builds a test program.
 pub(crate) fn program(copy: &Path, work: &Path, tests: &Tests) -> Result<PathBuf> {
     let mut cargo = cargo(copy, work, tests.checker)?;
-    cargo.args(["test", "-p", "vellum", "--no-run", "--message-format", "json"]);
+    cargo.args(["test", "-p", tests.package, "--no-run", "--message-format", "json"]);
     cargo.args(if tests.is_integration { &["--test", "it"][..] } else { &["--lib"] });
     match tests.checker {
         Some(_) => cargo.args(["--profile", "model"]),
-        None => cargo.args(["--features", "log,tracing,zstd"]),
+        None if tests.package == "vellum" => cargo.args(["--features", "log,tracing,zstd"]),
+        None => cargo.args(["--features", "zstd"]),
     };
     let output = cargo.output()?;
     ensure!(output.status.success(), "the tests of the copy do not compile");

@@ -143,7 +143,7 @@ pub fn method(filesystem: Filesystem, is_synced: bool) -> Method {
 pub fn segment_capacity_bytes(fill: Fill) -> u64 {
     match fill {
         Fill::Staged => STAGED_CAPACITY_BYTES_DEFAULT,
-        Fill::Mapped | Fill::Pwrite => SEGMENT_CAPACITY_BYTES_DEFAULT,
+        _ => SEGMENT_CAPACITY_BYTES_DEFAULT,
     }
 }
 

@@ -32,35 +32,33 @@
 #![deny(unsafe_code)]
 
 mod bus_errors;
-mod error;
-mod escape;
-mod files;
-mod format;
 // In the documentation alone; `vellum-docs` compiles its programs.
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
-mod identity;
 mod knowledge;
 mod log;
-mod lsn;
 mod options;
 mod segment;
 mod shared;
 
+// The rooms of the crate `vellum-files`, by the names that they have there.
+use vellum_files::{error, escape, files, format, identity, lsn, record, restore};
+
 pub use self::log::{
-    Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Gap,
-    Log, OwnedRecord, PollableReader, Reader, Record, RecordWriter, Records, Reservation,
-    SegmentKeeper, repair,
+    Backwards, Batch, Checkpoint, CheckpointEvent, Committer, Completion, Cursor, CursorHold, Log,
+    PollableReader, Reader, RecordWriter, Records, Reservation, SegmentKeeper, repair,
 };
 pub use bus_errors::guard_bus_errors;
-pub use error::{Error, ErrorKind, Result};
-pub use identity::{LogId, Position, WriterId};
-pub use lsn::Lsn;
 pub use options::Options;
-pub use options::choice::{Compression, Create, Fill, Layout, OnStageFull, Preallocate};
+pub use options::choice::{Create, OnStageFull};
 pub use options::commit_path::{CommitPath, DeviceWrite};
 pub use options::policy::OnFull;
 pub use options::tuning::Tuning;
+#[doc(inline)]
+pub use vellum_files::{
+    Compression, Error, ErrorKind, Fill, Gap, Layout, LogId, Lsn, OwnedRecord, Position,
+    Preallocate, Record, Result, WriterId,
+};
 
 /// For programs that find a tuning for a new log where it is created: [`Tuning::advice_from`].
 pub mod advice {
@@ -70,24 +68,36 @@ pub mod advice {
 
 /// What a log reports: its state, its figures, its damage, and what a call has done.
 pub mod stat {
+    #[doc(inline)]
+    pub use crate::files::verify::{Damage, RepairReport, VerifyReport};
+    #[doc(inline)]
     pub use crate::identity::{Recovery, RecoveryReason};
     pub use crate::log::{
-        CommitPathStat, CursorStat, Damage, Hold, HoldKind, InFlight, Metrics, ParticipantStat,
-        ProcessState, RemovedFiles, RemovedStat, RepairReport, SegmentStat, SegmentState, Stat,
-        TrimReport, VerifyReport,
+        CommitPathStat, CursorStat, Hold, HoldKind, InFlight, Metrics, ParticipantStat,
+        ProcessState, RemovedFiles, RemovedStat, SegmentStat, SegmentState, Stat, TrimReport,
     };
     pub use crate::options::commit_path::PathOrigin;
-    pub use crate::options::policy::Policy;
     pub use crate::shared::ends::CommitStat;
+    #[doc(inline)]
+    pub use vellum_files::policy::Policy;
 }
 
 /// The interface for a program that ships a log or restores one. The command `vellum ship` is made
 /// of it.
 pub mod ship {
+    #[doc(inline)]
+    pub use crate::files::raw::{Piece, PieceSegment};
     pub use crate::log::{
-        Decoder, FileName, LogShape, Piece, PieceSegment, RestoreOptions, Restorer, Ship,
-        ShipCounters, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
+        Ship, ShipCounters, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
     };
+    #[doc(inline)]
+    pub use crate::restore::decode::Decoder;
+    #[doc(inline)]
+    pub use crate::restore::options::{FileName, RestoreOptions};
+    #[doc(inline)]
+    pub use crate::restore::restorer::Restorer;
+    #[doc(inline)]
+    pub use crate::restore::shape::LogShape;
 }
 
 pub(crate) use vellum_sys as sys;
@@ -108,12 +118,12 @@ pub mod internal {
 
     /// The directory of the log that `path` names.
     pub fn log_directory(path: &std::path::Path) -> std::path::PathBuf {
-        crate::log::directory_named(path, false)
+        crate::files::named::directory(path, false)
     }
 
     /// Where the link to the log in `directory` is, if that has the name for one.
     pub fn log_link(directory: &std::path::Path) -> Option<std::path::PathBuf> {
-        crate::log::link_to(directory)
+        crate::files::named::link(directory)
     }
 
     /// The reader, which drops from the page cache what it brings there of closed segments.

@@ -169,16 +169,17 @@ fn leaves(tree: &syn::UseTree, names: &mut Vec<String>) {
 
 /// The rooms that meet both layouts.
 fn asks_layouts(path: &str) -> bool {
-    ["log", "segment", "files"].iter().any(|room| path.starts_with(room))
+    ["log", "segment", "files", "restore"].iter().any(|room| path.starts_with(room))
 }
 
 /// File and line of what `lines` finds in the modules that are looked at.
 fn places(
-    library: &Crate,
+    crates: &[Crate],
     is_looked_at: impl Fn(&str) -> bool,
     lines: impl Fn(&Module) -> Vec<usize>,
 ) -> Vec<String> {
-    let modules = library.modules.iter().filter(|(path, _)| is_looked_at(path));
+    let modules = crates.iter().flat_map(|one| &one.modules);
+    let modules = modules.filter(|(path, _)| is_looked_at(path));
     let found = modules.flat_map(|(_, module)| {
         lines(module).into_iter().map(move |line| format!("{}:{line}", module.file))
     });
@@ -186,7 +187,7 @@ fn places(
 }
 
 /// Places of `log/`, `segment/` and `files/` that name a layout.
-pub(crate) fn layouts(library: &Crate) -> Figure {
+pub(crate) fn layouts(crates: &[Crate]) -> Figure {
     struct Layouts(Vec<usize>);
     impl<'ast> Visit<'ast> for Layouts {
         fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -203,7 +204,7 @@ pub(crate) fn layouts(library: &Crate) -> Figure {
             );
         }
     }
-    figure(places(library, asks_layouts, |module| {
+    figure(places(crates, asks_layouts, |module| {
         let mut found = Layouts(Vec::new());
         module.items.iter().for_each(|item| found.visit_item(item));
         found.0
@@ -211,15 +212,15 @@ pub(crate) fn layouts(library: &Crate) -> Figure {
 }
 
 /// Files of `log/`, `segment/` and `files/` that name a layout.
-pub(crate) fn layout_files(library: &Crate) -> Figure {
-    let (_, places) = layouts(library);
+pub(crate) fn layout_files(crates: &[Crate]) -> Figure {
+    let (_, places) = layouts(crates);
     let name = |place: &String| place.split(':').next().unwrap_or_default().to_string();
     figure(places.iter().map(name).collect::<BTreeSet<String>>().into_iter().collect())
 }
 
 /// Places of `log/`, `segment/` and `files/` that ask whether records have frames, which is nearly
 /// the name of a layout.
-pub(crate) fn frame_questions(library: &Crate) -> Figure {
+pub(crate) fn frame_questions(crates: &[Crate]) -> Figure {
     struct Questions(Vec<usize>);
     impl<'ast> Visit<'ast> for Questions {
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
@@ -229,7 +230,7 @@ pub(crate) fn frame_questions(library: &Crate) -> Figure {
             visit::visit_expr_method_call(self, call);
         }
     }
-    figure(places(library, asks_layouts, |module| {
+    figure(places(crates, asks_layouts, |module| {
         let mut found = Questions(Vec::new());
         module.items.iter().for_each(|item| found.visit_item(item));
         found.0
@@ -251,7 +252,7 @@ pub(crate) fn foreign_stores(library: &Crate) -> Figure {
     }
     let names = word_names(library);
     let is_foreign = |path: &str| !path.starts_with("shared");
-    figure(places(library, is_foreign, |module| {
+    figure(places(std::slice::from_ref(library), is_foreign, |module| {
         let mut found = Stores(Vec::new(), &names);
         module.items.iter().for_each(|item| found.visit_item(item));
         found.0
@@ -289,9 +290,10 @@ pub(crate) fn files_of_log() -> Figure {
     figure(files.filter(|name| name.matches('/').count() == 4).collect())
 }
 
-/// Lines of code of the library, without comments, blank lines and tests.
-pub(crate) fn code_lines() -> Figure {
-    let sources = Source::below("crates/vellum/src/");
+/// Lines of code of some crates, without comments, blank lines and tests.
+pub(crate) fn code_lines(crates: &[&str]) -> Figure {
+    let folders = crates.iter().map(|name| format!("crates/{name}/src/"));
+    let sources: Vec<Source> = folders.flat_map(|folder| Source::below(&folder)).collect();
     let lines = sources
         .iter()
         .filter(|source| !is_test(&source.name))

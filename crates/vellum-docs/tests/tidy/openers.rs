@@ -8,8 +8,9 @@
 use crate::files::Source;
 
 /// The crates that run where another user may have put files.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "crates/vellum/src/",
+    "crates/vellum-files/src/",
     "crates/vellum-sys/src/",
     "crates/vellum-advice/src/",
     "crates/vellum-loggers/src/",

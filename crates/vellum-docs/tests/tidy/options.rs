@@ -20,7 +20,9 @@ pub(crate) fn faults() -> Vec<String> {
     let options = ["Options", "Tuning"].iter().flat_map(|of| figures::method_names(&library, of));
     let options: BTreeSet<String> = options.collect();
     let mut faults = Vec::new();
-    for source in Source::below("crates/vellum/src/") {
+    for source in
+        crate::LIBRARY.iter().flat_map(|name| Source::below(&format!("crates/{name}/src/")))
+    {
         let code = source.code_lines().count();
         let tokens: TokenStream = source.text.parse().unwrap();
         let mut found = Vec::new();

@@ -1,6 +1,9 @@
 //! Text of pages and comments.
 
+use crate::LIBRARY;
+use crate::figures::method_names;
 use crate::files::{self, Source, named, root};
+use crate::modules::Crate;
 
 /// Words that were replaced, and by which. Letters around them count: `roll` does not find
 /// `scroll`.
@@ -45,6 +48,27 @@ pub(crate) fn dead_references() -> Vec<String> {
     dead
 }
 
+/// Links of `vellum-files` to the pages of `vellum` that lead to no type or no method: for rustdoc
+/// they are addresses, which it does not check.
+pub(crate) fn dead_links_to_the_library() -> Vec<String> {
+    let library = LIBRARY.map(Crate::read);
+    let methods = |of: &str| library.iter().flat_map(|one| method_names(one, of)).collect();
+    let mut dead = Vec::new();
+    for source in Source::below("crates/vellum-files/src/") {
+        for (line, number) in source.text.lines().zip(1..) {
+            for link in line.split("/vellum/").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let Some((page, method)) = link.split_once(".html#method.") else { continue };
+                let of = page.rsplit('.').next().unwrap_or_default();
+                let names: Vec<String> = methods(of);
+                if !names.iter().any(|name| name == method) {
+                    dead.push(format!("{}:{number}: {of}::{method}", source.name));
+                }
+            }
+        }
+    }
+    dead
+}
+
 /// Memory orders of the protocol that the page about them does not have: `make orders` writes it.
 pub(crate) fn unlisted_orders() -> Vec<String> {
     let page = std::fs::read_to_string(root().join("crates/vellum/tests/orders/steps.md")).unwrap();
@@ -70,10 +94,11 @@ pub(crate) fn unlisted_orders() -> Vec<String> {
 }
 
 /// Pages name sources from the root, or by a short form.
-const BASES: [&str; 9] = [
+const BASES: [&str; 10] = [
     "",
     "crates/",
     "crates/vellum/src/",
+    "crates/vellum-files/src/",
     "crates/vellum/",
     "crates/vellum/tests/",
     "crates/vellum-bench/src/suite/",

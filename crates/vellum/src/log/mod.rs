@@ -36,25 +36,16 @@ pub use keep::cursors::cursor::{Cursor, CursorHold};
 pub use keep::cursors::stat::CursorStat;
 pub use keep::trim::TrimReport;
 pub use read::backwards::Backwards;
-pub use read::gap::Gap;
 pub use read::pollable::PollableReader;
 pub use read::reader::Reader;
-pub use read::record::{OwnedRecord, Record};
 pub use read::records::Records;
 pub use ready::segment_keeper::SegmentKeeper;
 pub use report::copy_out::repair;
 pub use report::metrics::{Metrics, RemovedFiles, RemovedStat};
 pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
-pub use report::verify::{Damage, RepairReport, VerifyReport};
-pub use ship::decode::Decoder;
-pub use ship::raw::{Piece, PieceSegment};
-pub use ship::restore::Restorer;
-pub use ship::restored::{FileName, RestoreOptions};
-pub use ship::shape::LogShape;
 pub use ship::shipper::Shipper;
 pub use ship::state::{ShipCounters, ShipFault, ShipState, ShipStatus};
 pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
-pub(crate) use state::named::{directory as directory_named, link as link_to};
 
 /// An open log.
 ///
@@ -181,7 +172,7 @@ impl Log {
     ///
     /// [`Io`](crate::ErrorKind::Io) where files cannot be read; damage is no error but part of
     /// the report.
-    pub fn verify(&self) -> Result<VerifyReport> {
+    pub fn verify(&self) -> Result<crate::stat::VerifyReport> {
         verify::verify(&self.core)
     }
 

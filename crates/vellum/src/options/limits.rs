@@ -3,6 +3,10 @@
 use crate::options::choice::{Fill, Preallocate};
 use crate::{Error, ErrorKind, Result};
 
+pub(crate) use crate::format::control::{
+    CAPACITY_UNIT_BYTES, SEGMENT_CAPACITY_BYTES_MAX, SEGMENT_CAPACITY_BYTES_MIN,
+};
+
 /// Capacity of a segment unless chosen otherwise: long enough that rotating costs nothing
 /// measurable, short enough that one prepared segment ahead is no burden.
 pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
@@ -10,13 +14,6 @@ pub(crate) const SEGMENT_CAPACITY_BYTES_DEFAULT: u64 = 64 << 20;
 pub(crate) const STAGED_CAPACITY_BYTES_DEFAULT: u64 = 16 << 20;
 /// Segments of a staged log that may hold records which are not durable.
 pub(crate) const STAGED_SEGMENTS_MAX_DEFAULT: u64 = 3;
-/// A segment holds at least one page, because segments are mapped.
-pub(crate) const SEGMENT_CAPACITY_BYTES_MIN: u64 = 4096;
-/// A pad frame spans at most a segment and has 32 bits of length.
-pub(crate) const SEGMENT_CAPACITY_BYTES_MAX: u64 = 1 << 30;
-/// Segment capacities and prefault windows are multiples of this on every machine; a machine with
-/// larger pages asks for multiples of those.
-pub(crate) const CAPACITY_UNIT_BYTES: u64 = 4096;
 /// How far ahead of the tail pages are made ready (see `docs/benchmarks.md` for the measurement).
 pub const PREFAULT_BYTES_DEFAULT: u64 = 1 << 20;
 /// Four segments of the default capacity: the one being written, the next, and two late writers.

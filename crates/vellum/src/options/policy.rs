@@ -7,6 +7,8 @@ use crate::options::choice::{Compression, named};
 use crate::options::limits::invalid;
 use crate::{Error, ErrorKind, Result};
 
+pub(crate) use vellum_files::policy::{NUMBER_COUNT, Policy};
+
 /// The behaviour of an append when there is no space for its record:
 /// [`Tuning::on_full`](crate::Tuning::on_full).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,70 +30,6 @@ pub enum OnFull {
 }
 
 named!(OnFull, "answer to a full disk", Error = "error", Block = "block", Drop = "drop");
-
-/// When a text log continues in a new file, and which of its files it keeps.
-///
-/// Belongs to the log, not to a process: it is stored with the log, every process follows it, and
-/// an opener with another policy changes it for all. `None` is no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Policy {
-    /// [`Options::rotate_bytes`](crate::Options::rotate_bytes).
-    pub rotate_bytes: Option<u64>,
-    /// [`Options::rotate_every`](crate::Options::rotate_every).
-    pub rotate_every: Option<Duration>,
-    /// [`Options::rotate_offset`](crate::Options::rotate_offset).
-    pub rotate_offset: Duration,
-    /// [`Options::retain_bytes`](crate::Options::retain_bytes).
-    pub retain_bytes: Option<u64>,
-    /// [`Options::retain_age`](crate::Options::retain_age).
-    pub retain_age: Option<Duration>,
-    /// [`Options::retain_files`](crate::Options::retain_files).
-    pub retain_files: Option<u64>,
-    /// [`Options::compress`](crate::Options::compress).
-    pub compression: Compression,
-}
-
-/// The stored value of "no limit" in a policy.
-const NONE: u64 = u64::MAX;
-/// Numbers that a policy is stored as.
-pub(crate) const NUMBER_COUNT: usize = 7;
-
-impl Policy {
-    /// The policy as it is stored, in files and in shared words: spans in seconds.
-    pub(crate) fn to_numbers(self) -> [u64; NUMBER_COUNT] {
-        let limit = |limit: Option<u64>| limit.unwrap_or(NONE);
-        let span = |span: Option<Duration>| span.map_or(NONE, |span| span.as_secs());
-        [
-            limit(self.rotate_bytes),
-            span(self.rotate_every),
-            self.rotate_offset.as_secs(),
-            limit(self.retain_bytes),
-            span(self.retain_age),
-            limit(self.retain_files),
-            self.compression as u64,
-        ]
-    }
-
-    pub(crate) fn from_numbers(numbers: [u64; NUMBER_COUNT]) -> Policy {
-        let limit = |number: u64| Some(number).filter(|limit| *limit != NONE);
-        let span = |number: u64| limit(number).map(Duration::from_secs);
-        let [rotate_bytes, every, offset, retain_bytes, age, retain_files, compression] = numbers;
-        Policy {
-            rotate_bytes: limit(rotate_bytes),
-            rotate_every: span(every),
-            rotate_offset: Duration::from_secs(offset),
-            retain_bytes: limit(retain_bytes),
-            retain_age: span(age),
-            retain_files: limit(retain_files),
-            compression: match compression {
-                0 => Compression::None,
-                2 => Compression::Gzip,
-                _ => Compression::Zstd,
-            },
-        }
-    }
-}
 
 /// The policy options of a program; those that it leaves alone stay as the log has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,18 +92,18 @@ impl PolicyUpdate {
         fn span(update: Option<Duration>, stored: Option<Duration>) -> Option<Duration> {
             update.map_or(stored, |span| Some(whole(span)).filter(|span| !span.is_zero()))
         }
-        Policy {
-            rotate_bytes: limit(self.rotate_bytes, stored.rotate_bytes),
-            rotate_every: span(self.rotate_every, stored.rotate_every),
-            rotate_offset: self.rotate_offset.map_or(stored.rotate_offset, whole),
-            retain_bytes: limit(self.retain_bytes, stored.retain_bytes),
-            retain_age: span(self.retain_age, stored.retain_age),
-            // Zero files is a wish of its own: keep only the current one.
-            retain_files: self
-                .retain_files
-                .map_or(stored.retain_files, |count| (count != u64::MAX).then_some(count)),
-            compression: self.compression.unwrap_or(stored.compression),
-        }
+        let mut policy = stored;
+        policy.rotate_bytes = limit(self.rotate_bytes, stored.rotate_bytes);
+        policy.rotate_every = span(self.rotate_every, stored.rotate_every);
+        policy.rotate_offset = self.rotate_offset.map_or(stored.rotate_offset, whole);
+        policy.retain_bytes = limit(self.retain_bytes, stored.retain_bytes);
+        policy.retain_age = span(self.retain_age, stored.retain_age);
+        // Zero files is a wish of its own: keep only the current one.
+        policy.retain_files = self
+            .retain_files
+            .map_or(stored.retain_files, |count| (count != u64::MAX).then_some(count));
+        policy.compression = self.compression.unwrap_or(stored.compression);
+        policy
     }
 
     /// Refuses values that mean nothing.

@@ -1,12 +1,12 @@
-//! An open segment: bytes go in through its mapping or by `pwrite`, and come out by `pread`.
+//! An open segment that records are stored to, through its mapping or by `pwrite`.
 //!
 //! A store into a page beyond the end of the file loses the mapping (`sys::guard`), so the file's
 //! length is asked of the kernel, never of a shared word: once per stretch that is made ready.
 
-use std::io::IoSlice;
+use std::borrow::Borrow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
@@ -14,33 +14,22 @@ use rustix::io::{self, Errno};
 use crate::error::OsResult;
 use crate::format::control::Geometry;
 use crate::format::segment::path;
-use crate::segment::mapped_end::MappedEnd;
-use crate::segment::packed;
+use crate::segment::open::WriteSegment;
 use crate::segment::stage::{self, Stage};
 use crate::segment::target::Target;
-use crate::sys::cache::Uncached;
 use crate::sys::filesystem::Filesystem;
-use crate::sys::kept::KeptFile;
-use crate::sys::lock::Kind;
-use crate::sys::{self, Dir, Map, clock};
-use crate::{Compression, DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
+use crate::sys::{self, Dir, Map};
+use crate::{DeviceWrite, Error, ErrorKind, Fill, Lsn, Result};
 
 /// How much of a mapping is populated at a time; 64 KiB was 10 % slower (`docs/benchmarks.md`).
 const POPULATE_BYTES: usize = 256 << 10;
 
-/// Byte of a segment file that its readers hold a shared lock on.
-const PIN_BYTE: u64 = 0;
-
 /// An open segment file.
 pub(crate) struct Segment {
-    pub(crate) first: Lsn,
-    pub(crate) path: PathBuf,
     /// Where bytes go: the file itself, or its stage.
-    fd: KeptFile,
+    pub(crate) file: WriteSegment,
     /// The file itself for direct, synchronous writes from the stage, once opened.
     target: Target,
-    /// Bytes of the file before the log's own.
-    header_len: u64,
     map: Option<Map>,
     /// Length of the file when it was last asked for; it only grows while records can go there.
     file_len: AtomicUsize,
@@ -57,25 +46,13 @@ impl Segment {
         geometry: &Geometry,
         first: Lsn,
     ) -> Result<Segment> {
-        let mut segment = Segment::open_unmapped(dir, path, geometry, first)?;
+        let mut segment = Segment::of(WriteSegment::open(dir, path, geometry, first)?);
         if geometry.fill == Fill::Mapped {
-            let len = (segment.header_len + geometry.segment_capacity) as usize;
+            let len = (segment.file.header_len + geometry.segment_capacity) as usize;
             let map = map_or_write(segment.fd(), len);
-            segment.map = map.or_unmapped("map the segment", &segment.path)?;
+            segment.map = map.or_unmapped("map the segment", &segment.file.path)?;
         }
         Ok(segment)
-    }
-
-    /// Opens the segment at `first` for writing by system call.
-    pub(crate) fn open_unmapped(
-        dir: &Dir,
-        path: PathBuf,
-        geometry: &Geometry,
-        first: Lsn,
-    ) -> Result<Segment> {
-        let opened = dir.open_file(&path, OFlags::RDWR);
-        let fd = opened.map_err(|errno| not_opened(errno, &path, first))?;
-        Ok(Segment::new(geometry, first, path, fd))
     }
 
     /// Opens the stage of the segment at `first`, mapped where that is safe: by a mapping
@@ -94,20 +71,19 @@ impl Segment {
             map => Ok(map),
         };
         let map = map.or_unmapped("map the stage", &stage.path(first))?;
-        let segment = Segment::new(geometry, first, path(dir, first), fd);
-        Ok(Segment { map, ..segment })
+        let file = WriteSegment::new(geometry, first, path(dir, first), fd);
+        Ok(Segment { map, ..Segment::of(file) })
     }
 
-    fn new(geometry: &Geometry, first: Lsn, path: PathBuf, fd: OwnedFd) -> Segment {
-        let header_len = geometry.layout.file_header_len();
+    /// The open segment, without a mapping.
+    pub(crate) fn of(file: WriteSegment) -> Segment {
         let (file_len, ready_len) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (fd, target) = (KeptFile::new(fd), Target::default());
-        Segment { first, path, fd, target, header_len, map: None, file_len, ready_len }
+        Segment { file, target: Target::default(), map: None, file_len, ready_len }
     }
 
     /// The parts of an old stage that may serve again.
     pub(crate) fn into_used_stage(self) -> Option<UsedStage> {
-        Some(UsedStage { file: sys::file::identity(&self.fd).ok()?, map: self.map? })
+        Some(UsedStage { file: sys::file::identity(self.fd()).ok()?, map: self.map? })
     }
 
     /// Writes what is staged from `begin` to `end`, which lie in this segment, to the file. It
@@ -120,14 +96,14 @@ impl Segment {
         end: Lsn,
     ) -> io::Result<()> {
         let (begin, end) = (self.offset_of(begin), self.offset_of(end));
-        self.target.write(dir, &self.path, by, |target| {
+        self.target.write(dir, &self.file.path, by, |target| {
             if let Some(map) = self.kept_map() {
                 map.write_to(target, begin, end)?;
             }
             // A lost mapping does not show the staged records of others.
             match self.kept_map() {
                 Some(_) => Ok(()),
-                None => sys::file::copy_aligned(&self.fd, target, begin, end),
+                None => sys::file::copy_aligned(self.fd(), target, begin, end),
             }
         })
     }
@@ -145,42 +121,43 @@ impl Segment {
 
     /// The file that staged records are written to, opened once.
     pub(crate) fn open_target(&self, dir: &Dir, by: DeviceWrite) -> io::Result<()> {
-        self.target.open(dir, &self.path, by).map(drop)
+        self.target.open(dir, &self.file.path, by).map(drop)
     }
 
     /// Reports if the kernel has failed to bring something of this stage to the device, and may
     /// have thrown it away. The range is that which was read before.
     pub(crate) fn check_stage(&self, begin: Lsn, end: Lsn) -> io::Result<()> {
         let offset = self.offset_of(begin);
-        sys::sync::check_written_back(&self.fd, offset, self.offset_of(end) - offset)
+        sys::sync::check_written_back(self.fd(), offset, self.offset_of(end) - offset)
     }
 
     /// Moves the modification time of the file, which has a published byte at `lsn`: stores through
     /// a mapping leave it alone while their page is dirty, and programs that copy changed files
     /// (rsync) go by it. A hint.
     pub(crate) fn touch(&self, lsn: Lsn) {
-        sys::file::touch_at(&self.fd, self.offset_of(lsn));
+        sys::file::touch_at(self.fd(), self.offset_of(lsn));
     }
 
     /// Offset in the file of a position, which must not lie before the segment.
     #[inline]
     pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
-        self.header_len + (lsn.get() - self.first.get())
+        self.file.offset_of(lsn)
     }
 
+    /// The open file.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.file.fd()
     }
 
     /// Refuses descriptors that the program has closed, and may have given to files of its own.
     pub(crate) fn check_open(&self) -> Result<()> {
-        let checked = self.fd.check().and_then(|()| self.target.check());
-        checked.or_os("write by the descriptor of", &self.path)
+        let checked = self.file.check().and_then(|()| self.target.check());
+        checked.or_os("write by the descriptor of", &self.file.path)
     }
 
     /// Whether a descriptor is another file's, or none, by now.
     pub(crate) fn is_another_file(&self) -> bool {
-        self.fd.check() == Err(Errno::BADF) || self.target.check() == Err(Errno::BADF)
+        self.file.check() == Err(Errno::BADF) || self.target.check() == Err(Errno::BADF)
     }
 
     /// Bytes of address space this segment takes.
@@ -210,7 +187,7 @@ impl Segment {
             Some(_) => self.ready_len.load(Ordering::Relaxed) as u64,
             None => 0,
         };
-        Lsn::new(self.first.get() + ready.saturating_sub(self.header_len))
+        Lsn::new(self.file.first.get() + ready.saturating_sub(self.file.header_len))
     }
 
     /// This, with its mapping, under which storage may have failed.
@@ -228,7 +205,8 @@ impl Segment {
     /// Refuses a file that was cut behind a reservation in it.
     #[cold]
     pub(crate) fn check_len(&self, offset: u64, len: usize) -> Result<()> {
-        let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
+        let file_len =
+            sys::file::len(self.fd()).or_os("read the length of", &self.file.path)? as usize;
         let end = offset as usize + len;
         if end <= file_len { Ok(()) } else { Err(self.was_cut(file_len, end)) }
     }
@@ -238,7 +216,7 @@ impl Segment {
             "the segment ends at byte {file_len} although space up to {end} was reserved in it; \
              something other than Vellum has changed the file"
         );
-        Error::new(ErrorKind::Corrupt, message).at_path(&self.path)
+        Error::new(ErrorKind::Corrupt, message).at_path(&self.file.path)
     }
 
     /// Checks that the bytes are inside the file, and populates from there on where this process
@@ -249,7 +227,8 @@ impl Segment {
         let mut file_len = self.file_len.load(Ordering::Relaxed);
         // A file that grows may be longer by now, and have more to populate.
         if end + POPULATE_BYTES > file_len {
-            file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)? as usize;
+            file_len =
+                sys::file::len(self.fd()).or_os("read the length of", &self.file.path)? as usize;
             self.file_len.store(file_len, Ordering::Relaxed);
         }
         let limit = file_len.min(map.len());
@@ -260,7 +239,8 @@ impl Segment {
         let is_close = ready > 0 && offset < ready + POPULATE_BYTES;
         let ready = if is_close {
             // Beyond what was made ready lie holes, which cost many times more to populate.
-            let ready_end = ready_end.get().saturating_sub(self.first.get()) + self.header_len;
+            let ready_end =
+                ready_end.get().saturating_sub(self.file.first.get()) + self.file.header_len;
             // A long record's own pages are enough: the next record is another's more often.
             let ahead = if len < POPULATE_BYTES / 16 { POPULATE_BYTES } else { 0 };
             let target = (end + ahead).min(limit).min(ready_end as usize).max(end);
@@ -279,26 +259,19 @@ impl Segment {
         let begin = (self.offset_of(begin) as usize).max(self.ready_len.load(Ordering::Relaxed));
         let end = (self.offset_of(ready_end) as usize).min(map.len());
         if begin < end {
-            let file_len = sys::file::len(&self.fd).or_os("read the length of", &self.path)?;
+            let file_len =
+                sys::file::len(self.fd()).or_os("read the length of", &self.file.path)?;
             let end = end.min(file_len as usize);
             map.populate(begin, end.saturating_sub(begin));
             self.ready_len.fetch_max(end, Ordering::Relaxed);
         }
         Ok(())
     }
+}
 
-    /// Writes several pieces by one system call at `offset`, continuing after a short write.
-    ///
-    /// The caller has seen to it that this process may write to the whole segment: asking here too
-    /// would cost a short record a third of its time.
-    pub(crate) fn write_vectored(&self, pieces: &mut [IoSlice<'_>], offset: u64) -> Result<()> {
-        sys::file::write_all_vectored_at(&self.fd, pieces, offset)
-            .or_os("write to the segment", &self.path)
-    }
-
-    /// Writes by system call at `offset`.
-    pub(crate) fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        sys::file::write_all_at(&self.fd, bytes, offset).or_os("write to the segment", &self.path)
+impl Borrow<WriteSegment> for Segment {
+    fn borrow(&self) -> &WriteSegment {
+        &self.file
     }
 }
 
@@ -319,182 +292,11 @@ impl UsedStage {
     }
 }
 
-/// An open segment file of which only reading is asked.
-///
-/// While it is open the file is not used again for other records: it holds a shared lock on the
-/// file's first byte, which a process that recycles it asks for.
-pub(crate) struct ReadSegment {
-    pub(crate) first: Lsn,
-    pub(crate) path: PathBuf,
-    fd: KeptFile,
-    /// The second in which the descriptor was compared last.
-    compared_at: AtomicU64,
-    header_len: u64,
-    /// Whether this is the stage of the segment.
-    pub(crate) is_staged: bool,
-    end: MappedEnd,
-    /// The pages of it that were not cached, for a reader that leaves no trace in the page cache.
-    uncached: Uncached,
-}
-
-impl Drop for ReadSegment {
-    fn drop(&mut self) {
-        self.uncached.drop_all(&self.fd);
-    }
-}
-
-impl ReadSegment {
-    pub(crate) fn open(
-        dir: &Dir,
-        path: PathBuf,
-        geometry: &Geometry,
-        first: Lsn,
-    ) -> Result<ReadSegment> {
-        let fd = dir.open_shared(&path).map_err(|errno| not_opened(errno, &path, first))?;
-        let fd = match packed::compression_of(&path) {
-            Compression::None => fd,
-            compression => packed::unpack(fd, &path, compression, geometry.segment_capacity)?,
-        };
-        // Where there are no locks, readers notice by `begin` that a file was used again.
-        let _ = sys::lock::try_lock(&fd, PIN_BYTE, Kind::Shared);
-        let header_len = geometry.layout.file_header_len();
-        Ok(ReadSegment::new(first, path, fd, header_len, false))
-    }
-
-    /// Opens the stage of the segment at `first`.
-    pub(crate) fn open_staged(dir: &Dir, geometry: &Geometry, first: Lsn) -> Result<ReadSegment> {
-        let fd = stage::open(dir, first, OFlags::RDONLY)?;
-        let (header_len, path) = (geometry.layout.file_header_len(), stage::path(dir, first));
-        Ok(ReadSegment::new(first, path, fd, header_len, true))
-    }
-
-    fn new(
-        first: Lsn,
-        path: PathBuf,
-        fd: OwnedFd,
-        header_len: u64,
-        is_staged: bool,
-    ) -> ReadSegment {
-        let (fd, compared_at) = (KeptFile::new(fd), AtomicU64::new(clock::uptime()));
-        let (end, uncached) = (MappedEnd::default(), Uncached::default());
-        ReadSegment { first, path, fd, compared_at, header_len, is_staged, end, uncached }
-    }
-
-    /// Refuses a descriptor that the program has closed, and may have given to a file of its own.
-    /// Compares it once a second.
-    #[inline]
-    fn check_open(&self) -> io::Result<()> {
-        let now = clock::uptime();
-        if self.compared_at.load(Ordering::Relaxed) != now {
-            self.fd.check()?;
-            self.compared_at.store(now, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    /// Has what was not in the page cache leave it again, once it was read.
-    pub(crate) fn leave_no_trace(&mut self, capacity: u64) {
-        self.uncached = Uncached::of(&self.fd, self.header_len + capacity);
-    }
-
-    /// Says that nothing before `lsn` is read again.
-    #[inline]
-    pub(crate) fn pass(&mut self, lsn: Lsn) {
-        let offset = self.offset_of(lsn);
-        self.uncached.drop_before(&self.fd, offset);
-    }
-
-    /// Whether it is the segment at `first`, or the stage of that.
-    #[inline]
-    pub(crate) fn is_at(&self, first: Lsn, is_staged: bool) -> bool {
-        self.first == first && self.is_staged == is_staged
-    }
-
-    /// Whether its text was compressed, and is in memory.
-    pub(crate) fn is_unpacked(&self) -> bool {
-        packed::compression_of(&self.path) != Compression::None
-    }
-
-    /// Offset in the file of a position, which must not lie before the segment.
-    pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
-        self.header_len + (lsn.get() - self.first.get())
-    }
-
-    /// Reads the bytes at `lsn`, fewer where the file ends.
-    pub(crate) fn read(&self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
-        let mut read = || sys::file::read_up_to_at(&self.fd, bytes, self.offset_of(lsn));
-        self.check_open().and_then(|()| read()).or_os("read the segment", &self.path)
-    }
-
-    /// As [`read`](ReadSegment::read), through a mapping: for records that were published a moment
-    /// ago in a segment that is not full.
-    #[inline]
-    pub(crate) fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
-        let offset = self.offset_of(lsn);
-        match self.check_open().is_ok() && self.end.read(&self.fd, offset, bytes) {
-            true => Ok(bytes.len()),
-            false => self.read(lsn, bytes),
-        }
-    }
-
-    /// The first position from `lsn` on at which the file stores something, or where its filesystem
-    /// does not tell, `lsn`.
-    pub(crate) fn next_data(&self, lsn: Lsn) -> Result<Option<Lsn>> {
-        let data = sys::file::next_data(&self.fd, self.offset_of(lsn));
-        let lsn_of = |offset: u64| Lsn::new(self.first.get() + (offset - self.header_len));
-        Ok(data.or_os("look for data in", &self.path)?.map(lsn_of))
-    }
-
-    /// Where the last byte from `begin` to `end` ends that is not zero; `begin` without one.
-    pub(crate) fn end_before_zeros(&self, begin: Lsn, end: Lsn) -> Result<Lsn> {
-        let offset = self.offset_of(begin);
-        let found = sys::file::end_before_zeros(&self.fd, offset, self.offset_of(end));
-        let found = found.or_os("read the segment", &self.path)?;
-        Ok(Lsn::new(begin.get() + (found - offset)))
-    }
-
-    /// Reads the first bytes of the file, whatever they are.
-    pub(crate) fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
-        sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)
-    }
-
-    /// Whether nothing is stored at some place from `begin` to `end`, which lie in the file.
-    pub(crate) fn has_hole(&self, begin: Lsn, end: Lsn) -> bool {
-        sys::file::has_hole(&self.fd, self.offset_of(begin), self.offset_of(end))
-    }
-
-    /// Bytes of log that the file is long enough to hold.
-    pub(crate) fn data_len(&self) -> Result<u64> {
-        let len = self.check_open().and_then(|()| sys::file::len(&self.fd));
-        Ok(len.or_os("read the length of", &self.path)?.saturating_sub(self.header_len))
-    }
-}
-
-/// Whether no process reads the segment file at `path`, so that it may be used again.
-pub(crate) fn is_unpinned(dir: &Dir, path: &Path) -> bool {
-    let is_locked = || -> io::Result<bool> {
-        let fd = dir.open_file(path, OFlags::RDWR)?;
-        sys::lock::try_lock(&fd, PIN_BYTE, Kind::Exclusive)
-    };
-    is_locked().unwrap_or(false)
-}
-
 /// Maps a segment; `None` where this process may lock no more memory (`mlockall`), or files cannot
 /// be mapped: then records are written by system call.
 fn map_or_write(fd: BorrowedFd<'_>, len: usize) -> io::Result<Option<Map>> {
     match Map::new(fd, len, true) {
         Err(Errno::AGAIN | Errno::NODEV) => Ok(None),
         answer => answer.map(Some),
-    }
-}
-
-fn not_opened(errno: Errno, path: &Path, first: Lsn) -> Error {
-    match errno {
-        Errno::NOENT => {
-            let message =
-                format!("the segment of positions from {first} on is missing; restore the file");
-            Error::new(ErrorKind::Corrupt, message).at_path(path).at_lsn(first)
-        }
-        errno => Error::os(errno, "open the segment", path),
     }
 }

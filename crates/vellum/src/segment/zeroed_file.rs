@@ -35,7 +35,7 @@ impl ZeroedFile {
 
     pub(crate) fn path(&self) -> &Path {
         match self {
-            ZeroedFile::Open(segment) => &segment.path,
+            ZeroedFile::Open(segment) => &segment.file.path,
             ZeroedFile::Other(_, path) => path,
         }
     }

@@ -43,7 +43,7 @@ impl Append<'_> {
     pub(crate) fn append_record(self, record: &[u8]) -> Result<Lsn> {
         let answer = match self.core.files.geometry.layout {
             Layout::Framed => self.append_short::<true>(record),
-            Layout::Text => self.append_short::<false>(record),
+            _ => self.append_short::<false>(record),
         };
         match answer {
             Some(Ok(lsn)) => Ok(lsn),
@@ -79,7 +79,7 @@ impl Append<'_> {
         self.check_record_len(len)?;
         match core.files.geometry.layout {
             Layout::Framed => self.append_framed(parts, len),
-            Layout::Text => self.append_text(Text { parts, len, records: 1 }),
+            _ => self.append_text(Text { parts, len, records: 1 }),
         }
     }
 

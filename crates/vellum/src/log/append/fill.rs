@@ -67,7 +67,7 @@ impl Filler<'_> {
         let Placement { grant: Grant { range, .. }, at } = placement;
         if self.writer.core.files.geometry.layout.ends_with_records() {
             let segment = Appender::of(self.writer).segment(self.slot, range.start)?;
-            return padding::cut_off(segment, range.start);
+            return padding::cut_off(&segment.file, range.start);
         }
         let len = at.get() - range.start.get();
         if len < HEADER_LEN as u64 {
@@ -142,14 +142,14 @@ impl Filler<'_> {
         let segment = Appender::of(self.writer).segment(self.slot, at)?;
         let offset = segment.offset_of(at);
         match parts {
-            [line] => segment.write(line, offset),
+            [line] => segment.file.write(line, offset),
             [header, payload] => {
                 let mut pieces = [IoSlice::new(header), IoSlice::new(payload)];
-                segment.write_vectored(&mut pieces, offset)
+                segment.file.write_vectored(&mut pieces, offset)
             }
             _ => {
                 let mut pieces: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
-                segment.write_vectored(&mut pieces, offset)
+                segment.file.write_vectored(&mut pieces, offset)
             }
         }
     }
@@ -160,9 +160,9 @@ impl Filler<'_> {
             let mut rest = *part;
             while !rest.is_empty() {
                 let segment = Appender::of(self.writer).segment(self.slot, at)?;
-                let room = segment.first.get() + self.writer.core.files.capacity() - at.get();
+                let room = segment.file.first.get() + self.writer.core.files.capacity() - at.get();
                 let (piece, further) = rest.split_at(rest.len().min(room as usize));
-                segment.write(piece, segment.offset_of(at))?;
+                segment.file.write(piece, segment.offset_of(at))?;
                 at = Lsn::new(at.get() + piece.len() as u64);
                 rest = further;
             }

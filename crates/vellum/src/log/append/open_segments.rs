@@ -24,7 +24,7 @@ impl Attachment {
             return;
         }
         for mut slot in self.slots.all_idle() {
-            if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.first)) {
+            if slot.segment.as_ref().is_some_and(|segment| gone.contains(&segment.file.first)) {
                 slot.forget_segment();
             }
         }
@@ -75,7 +75,7 @@ impl Appender<'_> {
         let end = self.writer.core.files.segment_end(Lsn::new(range.end().get() - 1));
         slot.opened = (self.writer.core.files.segment_of(range.start), end);
         if let [only] = &more[..] {
-            (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.first);
+            (slot.segment, slot.segment_first) = (Some(Arc::clone(only)), only.file.first);
         } else {
             slot.more = more;
         }
@@ -105,9 +105,10 @@ impl Appender<'_> {
         let excess = open.used_stages.len().saturating_sub(used_max);
         open.used_stages.drain(..excess);
         if open.list.len() > budget {
-            open.list.sort_unstable_by_key(|segment| segment.first);
+            open.list.sort_unstable_by_key(|segment| segment.file.first);
             let excess = open.list.len() - budget;
-            let oldest: Vec<_> = open.list.drain(..excess).map(|segment| segment.first).collect();
+            let oldest: Vec<_> =
+                open.list.drain(..excess).map(|segment| segment.file.first).collect();
             self.writer.attachment.forget_segments(&oldest);
         }
     }
@@ -122,8 +123,9 @@ impl Appender<'_> {
         // Durable records have left the stage; a slot would keep its memory.
         let begin = core.stage_begin().unwrap_or(core.begin());
         let is_gone = |first: Lsn| core.files.segment_end(first) <= begin;
-        let gone: Vec<_> = open.list.extract_if(.., |segment| is_gone(segment.first)).collect();
-        let firsts: Vec<_> = gone.iter().map(|segment| segment.first).collect();
+        let gone: Vec<_> =
+            open.list.extract_if(.., |segment| is_gone(segment.file.first)).collect();
+        let firsts: Vec<_> = gone.iter().map(|segment| segment.file.first).collect();
         self.writer.attachment.forget_segments(&firsts);
         if core.commits.stage.is_some() {
             // Unless an append has it in use.

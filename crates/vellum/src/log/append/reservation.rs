@@ -14,7 +14,7 @@ use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
 use crate::log::state::{busy, place, poison};
 use crate::lsn::Range;
-use crate::segment::file::ReadSegment;
+use crate::segment::open::ReadSegment;
 use crate::shared::exclusive::Taken;
 use crate::{Error, ErrorKind, Lsn, Result};
 

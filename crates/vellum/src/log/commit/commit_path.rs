@@ -16,10 +16,10 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::names::{COMMIT_PATH_NAME, CONTROL_NAME, UNFINISHED_COMMIT_PATH_NAME};
-use crate::format::commit_path::{FILE_LEN_MAX, StoredPath};
+use crate::files::small_file;
 use crate::knowledge;
+use crate::log::commit::stored_path::{FILE_LEN_MAX, StoredPath};
 use crate::log::state::core::Core;
-use crate::log::state::small_file;
 use crate::options::commit_path::PathOrigin;
 use crate::sys::clock;
 use crate::sys::device::Device;

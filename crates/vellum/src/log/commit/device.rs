@@ -224,12 +224,12 @@ impl Leader<'_> {
         if core.commits.stage.is_some() {
             segment
                 .open_target(&core.files.dir, core.commits.commit_path.write)
-                .or_os("open the segment", &segment.path)?;
+                .or_os("open the segment", &segment.file.path)?;
             // A write beyond the limit would end this process.
             let limit =
                 end.min(core.files.segment_end(first)).get().next_multiple_of(core.commits.block);
             let len = segment.offset_of(Lsn::new(limit));
-            sys::file::check_size_limit(len).or_os("write records to", &segment.path)?;
+            sys::file::check_size_limit(len).or_os("write records to", &segment.file.path)?;
         }
         Ok(Some(segment))
     }
@@ -345,8 +345,8 @@ impl Leader<'_> {
         let is_own = |errno| is_own(errno) || is_unsupported(errno) || segment.had_no_space(errno);
         segment.write_staged(&core.files.dir, by, begin, end).map_err(|errno| {
             match is_own(errno) {
-                true => Fault::Own(Error::os(errno, "write records to", &segment.path)),
-                false => Fault::Device(failure(errno, segment.first, Operation::Write)),
+                true => Fault::Own(Error::os(errno, "write records to", &segment.file.path)),
+                false => Fault::Device(failure(errno, segment.file.first, Operation::Write)),
             }
         })?;
         segment.sync_target(core.ready.filesystem, by).map_err(|errno| unsynced(errno, segment))
@@ -376,7 +376,7 @@ impl Leader<'_> {
 
     /// The segment at `first`, which only a long group opens now.
     fn opened(self, means: &Means, first: Lsn, end: Lsn) -> Result<Option<Arc<Segment>>, Fault> {
-        match means.segments.iter().find(|segment| segment.first == first) {
+        match means.segments.iter().find(|segment| segment.file.first == first) {
             Some(segment) => Ok(Some(Arc::clone(segment))),
             None => self.segment_of_group(first, end).map_err(Fault::Own),
         }
@@ -422,8 +422,8 @@ fn is_own(errno: Errno) -> bool {
 /// program has closed, says nothing.
 fn unsynced(errno: Errno, segment: &Segment) -> Fault {
     match errno {
-        Errno::NOSYS | Errno::BADF => Fault::Own(Error::os(errno, "sync", &segment.path)),
-        _ => Fault::Device(failure(errno, segment.first, Operation::Sync)),
+        Errno::NOSYS | Errno::BADF => Fault::Own(Error::os(errno, "sync", &segment.file.path)),
+        _ => Fault::Device(failure(errno, segment.file.first, Operation::Sync)),
     }
 }
 

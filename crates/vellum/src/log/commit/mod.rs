@@ -8,6 +8,7 @@ pub(crate) mod durable;
 pub(crate) mod group;
 pub(crate) mod help;
 pub(crate) mod record;
+pub(crate) mod stored_path;
 pub(crate) mod trigger;
 pub(crate) mod waiting;
 

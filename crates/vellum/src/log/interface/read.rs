@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::log::read::{follow, records};
 use crate::log::repair::read_limit;
-use crate::log::{Backwards, Log, OwnedRecord, Reader};
+use crate::log::{Backwards, Log, Reader};
+use crate::record::OwnedRecord;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::log::ship;
+use crate::log::ship::shape;
 use crate::log::state::core::Core;
 use crate::log::state::wait;
-use crate::log::{Log, LogShape, ShipState, Shipper};
+use crate::log::{Log, ShipState, Shipper};
+use crate::restore::shape::LogShape;
 use crate::shared::commit;
 use crate::{Create, Lsn, Options, Result};
 
@@ -129,6 +131,6 @@ impl Ship<'_> {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a log of an earlier version that has no
     /// id yet.
     pub fn shape(self) -> Result<LogShape> {
-        LogShape::of(self.core)
+        shape::of(self.core)
     }
 }

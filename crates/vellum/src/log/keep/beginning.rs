@@ -10,8 +10,8 @@ use crate::log::append::{Append, Appender};
 use crate::log::state::core::Core;
 use crate::log::state::poison;
 use crate::log::state::writer::{Prepare, Writer};
-use crate::segment::file::Segment;
 use crate::segment::listing::{Listing, SegmentFile, remove_all};
+use crate::segment::open::WriteSegment;
 use crate::shared::tail_word;
 use crate::{Lsn, Result, sys};
 
@@ -66,7 +66,7 @@ fn spares_max(core: &Core) -> u64 {
 }
 
 /// Notes the new beginning in the segment that will be the oldest.
-fn remember(core: &Core, begin: Lsn) -> Result<Option<Segment>> {
+fn remember(core: &Core, begin: Lsn) -> Result<Option<WriteSegment>> {
     if core.files.geometry.layout.file_header_len() == 0 {
         return Ok(None);
     }

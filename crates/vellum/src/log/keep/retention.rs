@@ -6,15 +6,7 @@ use crate::log::append::Appender;
 use crate::log::layout::framed::FrameWriter;
 use crate::log::layout::text::TextWriter;
 use crate::log::state::writer::Writer;
-use crate::options::policy::Policy;
 use crate::{Compression, Layout};
-
-impl Policy {
-    /// Whether files are ever removed.
-    pub(crate) fn removes(&self) -> bool {
-        self.retain_bytes.is_some() || self.retain_age.is_some() || self.retain_files.is_some()
-    }
-}
 
 /// Removes and compresses closed files as the policy says. The next call tries failed steps again.
 #[cold]
@@ -34,9 +26,7 @@ pub(crate) fn apply(writer: Writer<'_>) {
     let has_removed = policy.removes()
         && match writer.core.files.geometry.layout {
             Layout::Text => TextWriter::of(writer).remove_old(&policy).is_ok_and(|count| count > 0),
-            Layout::Framed => {
-                FrameWriter::of(writer).remove_old_segments(&policy).is_ok_and(|count| count > 0)
-            }
+            _ => FrameWriter::of(writer).remove_old_segments(&policy).is_ok_and(|count| count > 0),
         };
     if has_removed {
         words.full.made_space();

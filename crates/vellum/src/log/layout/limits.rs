@@ -14,7 +14,7 @@ pub(crate) const SHORT_LEN_MAX: u64 = 4096;
 pub(crate) fn limit_at(core: &Core, start: Lsn) -> u64 {
     match core.files.geometry.layout {
         Layout::Framed => core.files.capacity(),
-        Layout::Text => TextLog::of(core).limit_at(start),
+        _ => TextLog::of(core).limit_at(start),
     }
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn limit_at(core: &Core, start: Lsn) -> u64 {
 pub(crate) fn file_len(core: &Core) -> u64 {
     match core.files.geometry.layout {
         Layout::Framed => core.files.geometry.layout.file_header_len() + core.files.capacity(),
-        Layout::Text => TextLog::of(core).newest_room(),
+        _ => TextLog::of(core).newest_room(),
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn look_ahead(
 pub(crate) fn prepared_limit(writer: Writer<'_>, len: u64, is_ready: bool) -> Lsn {
     let prepared_limit = match writer.core.files.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).prepared_limit(len, is_ready),
-        Layout::Text => TextWriter::of(writer).prepared_limit(is_ready),
+        _ => TextWriter::of(writer).prepared_limit(is_ready),
     };
     Lsn::new(prepared_limit).min(writer.attachment.helpers.asked_until())
 }
@@ -72,7 +72,7 @@ pub(crate) fn prepared_limit(writer: Writer<'_>, len: u64, is_ready: bool) -> Ls
 pub(crate) fn prepare_ahead(writer: Writer<'_>, space: Space, after: &mut AfterPublish) {
     match writer.core.files.geometry.layout {
         Layout::Framed => FrameWriter::of(writer).prepare_next(space, after),
-        Layout::Text => TextWriter::of(writer).prepare_text(space, after),
+        _ => TextWriter::of(writer).prepare_text(space, after),
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn allocate_to(prepare: &Prepare<'_>, end: Lsn, len: u64) -> Result<b
     let allocated = core.words().allocated_end();
     match core.files.geometry.layout {
         Layout::Framed => RoomMaker::of(prepare).create_to(allocated, end),
-        Layout::Text if allocated >= end.get() => Ok(false),
-        Layout::Text => TextSpace::of(prepare).allocate_text(allocated, end, len).map(|()| true),
+        _ if allocated >= end.get() => Ok(false),
+        _ => TextSpace::of(prepare).allocate_text(allocated, end, len).map(|()| true),
     }
 }

@@ -22,8 +22,8 @@ use crate::files::window::Window;
 use crate::format::segment::path;
 use crate::log::state::core::Core;
 use crate::lsn::Range;
-use crate::segment::file::ReadSegment;
 use crate::segment::listing::Listing;
+use crate::segment::open::ReadSegment;
 use crate::shared::commit;
 use crate::shared::tail_word;
 use crate::shared::words::Words;
@@ -54,7 +54,7 @@ pub(crate) fn is_older_than_segments(core: &Arc<Core>, listing: &Listing) -> Res
             Layout::Framed => {
                 is_frame(&still, from, core.files.segment_end(allocated_end.max(from)))?
             }
-            Layout::Text => file.is_compressed() || has_text(&*still, file.first, from)?,
+            _ => file.is_compressed() || has_text(&*still, file.first, from)?,
         };
         if is_used {
             return Ok(true);
@@ -120,7 +120,7 @@ pub(crate) fn is_whole(core: &Arc<Core>, listing: &Arc<Listing>, cache: Cache) -
         Layout::Framed => {
             Ok(has_segments(core, listing, base)? && is_row_of_frames(core, base, tail, &reserved)?)
         }
-        Layout::Text => is_text(core, listing, base, tail, &reserved),
+        _ => is_text(core, listing, base, tail, &reserved),
     }
 }
 

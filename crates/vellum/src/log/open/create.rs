@@ -8,11 +8,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{self, Mode};
-use rustix::io::Errno;
-
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::named;
 use crate::files::names::{
     CONTROL_NAME, CURRENT_NAME, CURSORS_NAME, GEOMETRY_NAME, LOCK_NAME, LOST_AND_FOUND_NAME,
     RESTORING_NAME, UNFINISHED_COMPRESSED_NAME, UNFINISHED_CONTROL_NAME, UNFINISHED_CURRENT_NAME,
@@ -30,8 +28,8 @@ use crate::log::state::control::{
 };
 use crate::log::state::core::Core;
 use crate::log::state::identity::{self, Stored};
-use crate::log::state::named;
 use crate::options::limits::CAPACITY_UNIT_BYTES;
+use crate::restore::BROKEN_OFF;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
@@ -41,11 +39,6 @@ use crate::{Create, Error, ErrorKind, Fill, Layout, Options, Result, knowledge, 
 
 /// The remedy for a framed log with options of text logs.
 const INSTEAD: &str = "create it with \0layout\0 text";
-
-/// Where a restore or a repair has not finished.
-pub(crate) const BROKEN_OFF: &str = "a log is being restored or repaired here, or that was \
-    broken off; let it finish, resume a restore with `vellum restore --resume`, or remove the \
-    directory";
 
 /// A control file whose words hold.
 pub(crate) struct Opened {
@@ -84,29 +77,6 @@ pub(crate) fn check_new(path: &Path, options: &Options) -> Result<()> {
     // Segments that have lost both are refused as such.
     options.check_layout(options.layout.unwrap_or_default(), path, INSTEAD)?;
     options.check_advice(path)
-}
-
-/// Makes the directory of a log, where a link leads to if that is nothing; says which it made.
-pub(crate) fn make_directory(dir: &Path, mode: u32) -> Result<Option<PathBuf>> {
-    // A user that may read or write files may also search the directory.
-    let search = (mode & 0o444) >> 2 | (mode & 0o222) >> 1;
-    match fs::mkdir(dir, Mode::from_raw_mode(mode | search)) {
-        Ok(()) => Ok(Some(dir.to_path_buf())),
-        Err(Errno::EXIST) => match dangling(dir) {
-            Some(target) => make_directory(&target, mode),
-            None => Ok(None),
-        },
-        Err(errno) => Err(Error::os(errno, "create the log's directory", dir)),
-    }
-}
-
-/// Where a link leads, one step of the way, if there is nothing at the end of it.
-fn dangling(link: &Path) -> Option<PathBuf> {
-    if fs::stat(link).err() != Some(Errno::NOENT) {
-        return None;
-    }
-    let target = std::fs::read_link(link).ok()?;
-    Some(sys::file::directory_of(link).join(target))
 }
 
 /// Refuses a directory in which a restore has not finished.

@@ -16,6 +16,8 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::directory::{make_directory, open_directory};
+use crate::files::named;
 use crate::files::names::{CONTROL_NAME, GEOMETRY_NAME, LOCK_NAME, UNFINISHED_CONTROL_NAME};
 use crate::files::recover;
 use crate::files::recover::positions::{Evidence, Loss};
@@ -29,9 +31,9 @@ use crate::log::layout::limits;
 use crate::log::layout::text::{self, TextWriter, policy};
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
-    Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control, make_directory,
+    Opened, check_is_ours, check_new, check_not_restoring, has_parts, make_control,
 };
-use crate::log::open::parts::{chosen, open_directory, rights_like};
+use crate::log::open::parts::{chosen, rights_like};
 use crate::log::open::reading::open_read_only;
 use crate::log::open::{behind_newest, leave, words_check};
 use crate::log::ready::stage;
@@ -43,8 +45,8 @@ use crate::log::state::control::{
 use crate::log::state::core::{Core, Participation, core_with};
 use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
+use crate::log::state::poison;
 use crate::log::state::watch::Watch;
-use crate::log::state::{named, poison};
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::shared::region::Region;

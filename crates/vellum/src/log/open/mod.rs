@@ -8,5 +8,7 @@ pub(crate) mod enter;
 pub(crate) mod leave;
 pub(crate) mod parts;
 pub(crate) mod reading;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod recovery_tests;
 pub(crate) mod reopen;
 pub(crate) mod words_check;

@@ -9,13 +9,14 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::Files;
+use crate::files::directory::open_directory;
 use crate::files::names::CONTROL_NAME;
 use crate::files::recover;
 use crate::files::recover::positions::{Evidence, Loss, Positions};
 use crate::format::control::{Geometry, HEADER_LEN};
 use crate::format::identity::Identity;
 use crate::log::open::create::check_not_restoring;
-use crate::log::open::parts::{chosen, open_directory, rights_like};
+use crate::log::open::parts::{chosen, rights_like};
 use crate::log::open::words_check;
 use crate::log::ready::stage;
 use crate::log::state::control::{read_geometry, store_positions, stored_geometry, this_boot};

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
+use crate::files::gap::Gap;
 use crate::files::window::Window;
 use crate::log::layout::framed::Frames;
-use crate::log::read::gap::Gap;
 use crate::log::read::reader::Reader;
-use crate::log::read::record::OwnedRecord;
 use crate::log::state::core::Core;
+use crate::record::OwnedRecord;
 use crate::{ErrorKind, Lsn, Result};
 
 /// Bytes between two remembered positions.

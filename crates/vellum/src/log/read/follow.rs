@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::log::commit::durable;
 use crate::log::read::reader::{Reader, beyond_the_end};
-use crate::log::read::record::Record;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, ProcessState};
 use crate::log::state::{poison, wait};
+use crate::record::Record;
 use crate::shared::participants::Standing;
 use crate::shared::{event_count, tail_word};
 use crate::{Lsn, Result};

@@ -2,10 +2,8 @@
 
 pub(crate) mod backwards;
 pub(crate) mod follow;
-pub(crate) mod gap;
 pub(crate) mod pollable;
 pub(crate) mod reader;
-pub(crate) mod record;
 pub(crate) mod records;
 pub(crate) mod stored;
 pub(crate) mod time_index;

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use crate::log::read::reader::Reader;
-use crate::log::read::record::Record;
 use crate::log::state::wakeup::Wakeup;
+use crate::record::Record;
 use crate::{Lsn, Result};
 
 /// A reader with a file descriptor that becomes readable when there may be more records.

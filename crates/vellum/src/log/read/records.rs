@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::log::read::reader::{Reader, beyond_the_end, not_a_start};
-use crate::log::read::record::OwnedRecord;
 use crate::log::state::core::{Core, kept_files};
 use crate::log::state::identity;
+use crate::record::OwnedRecord;
 use crate::segment::kept::KeptFiles;
 use crate::shared::tail_word;
 use crate::{Lsn, Result};

@@ -95,7 +95,8 @@ fn end_skipped(core: &Core, range: Range) -> Result<()> {
     if !padding::is_skipped(&core.files, range) {
         return Ok(());
     }
-    padding::cut_off(&core.open_segment_briefly(core.files.segment_of(range.start))?, range.start)
+    let segment = core.open_segment_briefly(core.files.segment_of(range.start))?;
+    padding::cut_off(&segment.file, range.start)
 }
 
 /// Whether a line that its dead writer did not publish is there to its last byte. The repair lock

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::files::Files;
+use crate::files::directory::open_directory;
+use crate::files::named;
 use crate::files::open_files::open_file;
 use crate::files::text::text_runs;
+use crate::files::verify::{RepairReport, damage};
 use crate::files::view::{Still, View};
-use crate::log::open::parts::open_directory;
 use crate::log::report::copy_frames;
-use crate::log::report::verify::{RepairReport, damage};
 use crate::log::state::control::any_geometry;
 use crate::log::state::identity;
-use crate::log::state::named;
 use crate::segment::list;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use crate::error::OsResult;
+use crate::files::gap::{self, Gap};
 use crate::identity::Recovery;
 use crate::log::commit::commit_path::{self, CommitPathStat};
 use crate::log::keep::cursors;
 use crate::log::keep::cursors::stat::CursorStat;
 use crate::log::layout::text::policy;
-use crate::log::read::gap::{self, Gap};
+use crate::log::repair::read_limit::ReadLimit;
 use crate::log::report::metrics::{self, RemovedFiles, RemovedStat};
 use crate::log::ship::state::{self as ship_state, ShipState};
 use crate::log::state::core::Core;
@@ -242,7 +243,7 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         commits: metrics.commits,
         poison: metrics.is_poisoned.then(|| poison::error(core).to_string()),
         segments: segments(core, metrics.tail)?,
-        gaps: gap::gaps(core)?,
+        gaps: gaps(core)?,
         cursors,
         cursors_fault,
         // A fault of the cursors is told above.
@@ -250,6 +251,15 @@ pub(crate) fn stat(core: &Arc<Core>) -> Result<Stat> {
         participants: participants(core),
         holds: metrics.holds,
     })
+}
+
+fn gaps(core: &Core) -> Result<Vec<Gap>> {
+    let begin = core.begin();
+    // What the dead had reserved may be all that a file was to hold.
+    let (end, filled_end) = (ReadLimit::of(core).end, tail_word::published(core.words()));
+    core.check_region()?;
+    // After that: files are there before anything is reserved in them.
+    gap::gaps(core, begin..end, filled_end)
 }
 
 fn preallocate_reason(core: &Core) -> String {
@@ -268,7 +278,7 @@ fn preallocate_reason(core: &Core) -> String {
         Preallocate::Sparse => "chosen: a size without blocks".into(),
         Preallocate::Fallocate => "chosen: blocks by fallocate".into(),
         Preallocate::Zeros => "chosen: whole segments written with zeros".into(),
-        Preallocate::Recycle => "chosen: trimmed segments are used again".into(),
+        _ => "chosen: trimmed segments are used again".into(),
     }
 }
 
@@ -277,8 +287,8 @@ fn fill_reason(core: &Core) -> String {
         (Fill::Mapped, None) => "a full disk cannot make a store fail here".into(),
         (Fill::Mapped, Some(hazard)) => format!("chosen although {hazard}"),
         (Fill::Staged, _) => "chosen: staged beside the segments, written when committed".into(),
-        (Fill::Pwrite, Some(hazard)) => hazard.into(),
-        (Fill::Pwrite, None) => "chosen when the log was created".into(),
+        (_, Some(hazard)) => hazard.into(),
+        (_, None) => "chosen when the log was created".into(),
     }
 }
 

@@ -8,8 +8,9 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::names::{SHIP_NAME, UNFINISHED_SHIP_NAME};
+use crate::files::small_file;
 use crate::log::state::core::Core;
-use crate::log::state::{place, small_file};
+use crate::log::state::place;
 use crate::{Error, ErrorKind, Result};
 
 /// Far more than a shipper has to know.

@@ -1,134 +1,18 @@
 //! The shape of a log, which is kept with the shipped bytes, so that the log can be restored.
 
-use crate::format::control::Geometry;
-use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
 use crate::log::layout::text::policy;
 use crate::log::state::core::Core;
 use crate::log::state::identity;
-use crate::options::policy::Policy;
+use crate::restore::shape::LogShape;
 use crate::shared::commit;
-use crate::sys::checksum;
-use crate::{Error, ErrorKind, Layout, LogId, Lsn, Result};
+use crate::{Error, ErrorKind, Result};
 
-/// Bytes of a shape: those of a geometry file, the position, and a checksum.
-pub(crate) const LEN: usize = FILE_LEN + 16;
-/// Bytes of a geometry file with an identity.
-const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
-
-/// The shape of a log ([`ship::Ship::shape`](crate::ship::Ship::shape)): a
-/// [`Restorer`](crate::ship::Restorer) needs it beside the bytes.
-///
-/// It has the secret that goes into the checksums of frames. A user that can read it can make
-/// frames that pass for the log's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogShape {
-    pub(crate) geometry: Geometry,
-    pub(crate) policy: Policy,
-    pub(crate) identity: Identity,
-    /// Positions that were stored before this hold what they held.
-    stable_end: Lsn,
-}
-
-impl LogShape {
-    pub(crate) fn of(core: &Core) -> Result<LogShape> {
-        let Some(identity) = identity::current(core) else {
-            let message = "the log has no id yet, because an earlier version made it; open it \
-                           once for writing";
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir));
-        };
-        let geometry =
-            Geometry { boot_id: [0; 16], has_commits: true, cut: 0, ..core.files.geometry };
-        let stable_end = commit::durable(&core.words().commits);
-        Ok(LogShape { geometry, policy: policy::of(core), identity, stable_end })
-    }
-
-    /// Of a new log with `identity`, for the records that were saved of one with this geometry.
-    pub(crate) fn of_saved(geometry: &Geometry, identity: Identity) -> LogShape {
-        let geometry = Geometry { boot_id: [0; 16], has_commits: true, cut: 0, ..*geometry };
-        LogShape { geometry, policy: Policy::default(), identity, stable_end: Lsn::MAX }
-    }
-
-    /// How records lie in the segments.
-    pub fn layout(&self) -> Layout {
-        self.geometry.layout
-    }
-
-    /// Positions of a segment. Segments start at the multiples of this.
-    pub fn segment_capacity_bytes(&self) -> u64 {
-        self.geometry.segment_capacity
-    }
-
-    /// Which log it is.
-    pub fn log_id(&self) -> LogId {
-        self.identity.id
-    }
-
-    /// The epoch in which the shape was taken.
-    pub fn epoch(&self) -> u64 {
-        self.identity.epoch
-    }
-
-    /// The same, for a log that is restored from another history: one that was cut at `lsn` since
-    /// the shape was taken. Stored positions from there on are refused in the restored log.
-    #[must_use]
-    pub fn cut_at(mut self, lsn: Lsn) -> LogShape {
-        self.stable_end = self.stable_end.min(lsn);
-        self
-    }
-
-    /// The shape as bytes, 1040 of them. The first 1024 are those of a geometry file.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = self.file_bytes(&self.policy, &self.identity);
-        bytes.extend(self.stable_end.get().to_le_bytes());
-        let check = u64::from(checksum::crc32c(&bytes));
-        bytes.extend(check.to_le_bytes());
-        bytes
-    }
-
-    /// Reads a shape of any origin: its values are within the bounds of a log.
-    ///
-    /// # Errors
-    ///
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) for bytes that are damaged,
-    /// [`Incompatible`](crate::ErrorKind::Incompatible) for those of another version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<LogShape> {
-        let damaged = || Error::new(ErrorKind::Corrupt, "the shape of the log is damaged");
-        let geometry = Geometry::parse(bytes).map_err(|fault| match fault {
-            crate::format::control::HeaderFault::Version(version) => {
-                let message = format!("the shape is of format version {version}");
-                Error::new(ErrorKind::Incompatible, message)
-            }
-            _ => damaged(),
-        })?;
-        let (shape, check) = bytes.split_at_checked(LEN - 8).ok_or_else(damaged)?;
-        if *check != u64::from(checksum::crc32c(shape)).to_le_bytes() {
-            return Err(damaged());
-        }
-        let Copy::Whole(identity) = Copy::in_file(&shape[..FILE_LEN]) else {
-            return Err(damaged());
-        };
-        let policy = Policy::parse(&shape[crate::format::control::GEOMETRY_LEN..]);
-        let policy = policy.unwrap_or_default();
-        let end = shape[FILE_LEN..].try_into().expect("eight bytes are left");
-        Ok(LogShape { geometry, policy, identity, stable_end: Lsn::new(u64::from_le_bytes(end)) })
-    }
-
-    /// The geometry file of a log that is restored, and ends at `end`: another epoch of the same
-    /// log, which the original never comes to.
-    pub(crate) fn restored(&self, end: Lsn, keeps_retention: bool, fork: u64) -> Vec<u8> {
-        let mut identity = self.identity.clone();
-        identity.rewind(self.stable_end.min(end), fork);
-        let mut policy = self.policy;
-        if !keeps_retention {
-            (policy.retain_bytes, policy.retain_age, policy.retain_files) = (None, None, None);
-        }
-        self.file_bytes(&policy, &identity)
-    }
-
-    fn file_bytes(&self, policy: &Policy, identity: &Identity) -> Vec<u8> {
-        let mut bytes = [self.geometry.to_bytes(), policy.to_bytes()].concat();
-        bytes.resize(IDENTITY_OFFSET, 0);
-        bytes.extend(identity.to_bytes());
-        bytes
-    }
+pub(crate) fn of(core: &Core) -> Result<LogShape> {
+    let Some(identity) = identity::current(core) else {
+        let message = "the log has no id yet, because an earlier version made it; open it once for \
+                       writing";
+        return Err(Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir));
+    };
+    let stable_end = commit::durable(&core.words().commits);
+    Ok(LogShape::new(&core.files.geometry, policy::of(core), identity, stable_end))
 }

@@ -57,7 +57,7 @@ impl Shipper {
     /// Where a log that was never shipped is shipped from: the oldest position that is kept, in a
     /// text log the start of its file.
     pub fn begin(&self) -> Lsn {
-        raw::first_kept(&self.core)
+        raw::first_kept(&*self.core)
     }
 
     /// End of the records that may be shipped: those that survive a power cut here. In a log that

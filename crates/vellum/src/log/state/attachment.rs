@@ -86,7 +86,7 @@ pub(crate) struct OpenSegments {
 impl OpenSegments {
     /// The segment at `first`, if it is open.
     pub(crate) fn find(&self, first: Lsn) -> Option<Arc<Segment>> {
-        self.list.iter().find(|segment| segment.first == first).map(Arc::clone)
+        self.list.iter().find(|segment| segment.file.first == first).map(Arc::clone)
     }
 }
 
@@ -164,7 +164,7 @@ impl LocalSlot {
 
     /// The segment at `first`, if it is open here.
     pub(crate) fn held(&self, first: Lsn) -> Option<&Arc<Segment>> {
-        self.segment.iter().chain(&self.more).find(|segment| segment.first == first)
+        self.segment.iter().chain(&self.more).find(|segment| segment.file.first == first)
     }
 
     /// Releases the resources that only the last reservation needed.

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::error::OsResult;
 use crate::files::names::{CONTROL_NAME, GEOMETRY_NAME, SMALL_LEN_MAX};
-use crate::files::recover::positions::{Positions, Recovered};
+use crate::files::recover::positions::Positions;
 use crate::format::control::Geometry;
 use crate::format::identity::{
     Copy, CutCheckpoint, EPOCH_OFFSET, IDENTITY_LEN, IDENTITY_OFFSET, Identity, Meaning,
@@ -23,14 +23,11 @@ use crate::format::identity::{
 use crate::identity::{Recovery, RecoveryReason};
 use crate::log::state::control::{open_geometry, store_geometry};
 use crate::log::state::core::Core;
+use crate::restore::shape::fork_step;
 use crate::segment::sync_names;
 use crate::shared::primitive::{AtomicU64, Ordering};
-use crate::sys::{self, Dir, clock};
+use crate::sys::{self, Dir};
 use crate::{Error, ErrorKind, LogId, Lsn, Options, Position, Result};
-
-/// By how many epochs a copy jumps ahead of the log that it was copied from, at least. The log
-/// itself moves in steps of one, so the two do not meet.
-const FORK_STEP: u64 = 1 << 32;
 
 /// A log's identity in the files.
 pub(crate) struct Stored {
@@ -154,7 +151,7 @@ pub(crate) fn after_recovery(
     positions: &Positions,
     reason: RecoveryReason,
 ) -> Result<(Stored, Recovery)> {
-    let recovery = recovery(positions, reason);
+    let recovery = positions.recovery(reason);
     let Some(mut identity) = stored.identity else {
         // It gets one that knows of no positions yet.
         return Ok((stored, recovery));
@@ -167,18 +164,6 @@ pub(crate) fn after_recovery(
         store_second(dir, control, &identity)?;
     }
     Ok((Stored::both(identity), recovery))
-}
-
-/// By how many epochs another copy of a log jumps ahead.
-pub(crate) fn fork_step() -> u64 {
-    FORK_STEP + (sys::process::random_u64() >> 32)
-}
-
-fn recovery(positions: &Positions, reason: RecoveryReason) -> Recovery {
-    let Recovered { durable, cut_bytes, padded_bytes, from } = positions.recovered;
-    let (end, from) = (positions.tail, from.min(positions.tail));
-    let time = clock::time_of(clock::seconds());
-    Recovery { end, durable, cut_bytes, padded_bytes, from, reason, time }
 }
 
 fn store(dir: &Dir, control: &OwnedFd, geometry: &Geometry, identity: &Identity) -> Result<()> {

@@ -91,7 +91,7 @@ fn lost(writer: Writer<'_>) -> Option<Arc<Segment>> {
 fn bring_back(prepare: &Prepare<'_>, segment: &Segment) -> Result<()> {
     let core = prepare.writer.core;
     let listing = Listing::read(&core.files.dir)?;
-    let packed = listing.get(segment.first).filter(|file| file.is_compressed());
+    let packed = listing.get(segment.file.first).filter(|file| file.is_compressed());
     let Some((packed, (_, path))) = packed.zip(core.newest_path()) else { return Ok(()) };
     let tail = tail_word::tail(core.words());
     let is_in_progress = || tail_word::published(core.words()) < tail;
@@ -108,7 +108,7 @@ fn copy(core: &Core, segment: &Segment, len: u64, path: &Path) -> Result<()> {
     while offset < len {
         let piece = (len - offset).min(PIECE_BYTES as u64) as usize;
         let count = sys::file::read_up_to_at(segment.fd(), &mut bytes[..piece], offset)
-            .or_os("read the segment", &segment.path)?;
+            .or_os("read the segment", &segment.file.path)?;
         sys::file::write_all_at(&target, &bytes[..piece], offset).or_os("write to", path)?;
         bytes[..piece].fill(0);
         offset += count.max(piece) as u64;

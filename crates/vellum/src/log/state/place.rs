@@ -19,10 +19,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::files::named;
 use crate::files::names::{CONTROL_NAME, LOCK_NAME};
 use crate::log::state::attachment::Attachment;
 use crate::log::state::core::{Core, kept_files};
-use crate::log::state::named;
 use crate::log::state::newest::{self, FileMatch, file_match, has_steady_inodes};
 use crate::log::state::watch::CheckInterval;
 use crate::log::state::writer::Writer;

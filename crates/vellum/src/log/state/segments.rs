@@ -7,8 +7,9 @@ use crate::files::open_files;
 use crate::files::view::View;
 use crate::format::segment::text_file_name;
 use crate::log::state::core::Core;
-use crate::segment::file::{ReadSegment, Segment, UsedStage};
+use crate::segment::file::{Segment, UsedStage};
 use crate::segment::listing::Listing;
+use crate::segment::open::{ReadSegment, WriteSegment};
 use crate::shared::files::Newest;
 use crate::{Lsn, Result};
 
@@ -57,12 +58,12 @@ impl Core {
     pub(crate) fn open_segment_briefly(&self, first: Lsn) -> Result<Segment> {
         match &self.commits.stage {
             Some(_) => self.open_segment(first, &mut Vec::new()),
-            None => self.open_unmapped(first),
+            None => self.open_unmapped(first).map(Segment::of),
         }
     }
 
     /// Opens the file of the segment at `first` for writing by system call.
-    pub(crate) fn open_unmapped(&self, first: Lsn) -> Result<Segment> {
+    pub(crate) fn open_unmapped(&self, first: Lsn) -> Result<WriteSegment> {
         self.files.open_unmapped(first, self.known_path(first))
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::Lsn;
 use crate::files::Files;
 use crate::files::view::View;
+use crate::log::layout::text::policy;
 use crate::log::state::core::{Core, kept_files};
 use crate::segment::kept::KeptFiles;
 use crate::shared::tail_word;
@@ -28,6 +29,10 @@ impl View for Core {
 
     fn newest(&self) -> Option<(Lsn, PathBuf)> {
         self.newest_path()
+    }
+
+    fn text_len_max(&self) -> Option<u64> {
+        policy::of(self).rotate_bytes.filter(|_| self.files.geometry.layout.rotates())
     }
 
     fn kept_files(&self) -> Option<&KeptFiles> {

@@ -9,12 +9,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::files::gap::{self, Gap};
 use crate::files::window::Window;
 use crate::format::cursor::{Entry, is_name};
 use crate::log::commit::Commit;
 use crate::log::keep::cursors::file::{Change, CursorFile, CursorWriter};
 use crate::log::keep::cursors::{owner, refusals};
-use crate::log::read::gap::{self, Gap};
 use crate::log::read::reader::start::starts_record;
 use crate::log::read::reader::{Reader, not_a_start};
 use crate::log::read::time_index;
@@ -269,7 +269,7 @@ impl Cursor {
                 if entry.lsn >= begin {
                     return Ok(entry);
                 }
-                let removed = gap::removed(&self.core, entry.lsn, begin, &self.name);
+                let removed = gap::removed(&*self.core, entry.lsn, begin, &self.name);
                 let overrun_bytes = entry.overrun_bytes + removed.bytes_max;
                 let (overruns, overrun_at) = (entry.overruns + 1, clock::seconds());
                 gap = Some(removed);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::files::gap;
 use crate::format::cursor::Entry;
 use crate::log::keep::cursors::cursor::CursorHold;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::cursors::owner;
-use crate::log::read::gap;
 use crate::log::read::reader::Reader;
 use crate::log::state::core::Core;
 use crate::log::state::extent;
@@ -70,7 +70,7 @@ fn stat_of(core: &Arc<Core>, index: usize, entry: Entry) -> Result<CursorStat> {
     let lag_records = lag_records(core, from, bytes);
     // A commit of the log leaves a frame behind that is no record.
     let lag_bytes = if lag_records == Some(0) { 0 } else { bytes };
-    let missing = (entry.lsn < begin).then(|| gap::removed(core, entry.lsn, begin, &entry.name));
+    let missing = (entry.lsn < begin).then(|| gap::removed(&**core, entry.lsn, begin, &entry.name));
     let is_owned = owner::is_owned(&core.files, index);
     let limits = CursorHold { max_bytes: entry.held_bytes_max, max_age: entry.held_age_max };
     Ok(CursorStat {

@@ -42,7 +42,7 @@ impl Frames<'_> {
         while next < written {
             next = self.core.files.segment_end(next);
             // Where it is not noted, that of a later one is late enough.
-            let noted = self.noted_time(next)?;
+            let noted = self.core.files.noted_time(next)?;
             let Some(time) = noted.filter(|time| clock::may_be_right(*time, now)) else { continue };
             if time.saturating_add(age.as_secs()) > now {
                 break;

@@ -246,15 +246,19 @@ fn next_moment(policy: &Policy, time: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::policy::PolicyUpdate;
 
     #[test]
     fn moments_are_multiples_of_the_period_moved_by_the_offset() {
         let day = 86_400;
         let moment = |every, offset, time| {
             let (every, offset) = (Duration::from_secs(every), Duration::from_secs(offset));
-            let policy =
-                Policy { rotate_every: Some(every), rotate_offset: offset, ..Policy::default() };
-            next_moment(&policy, time)
+            let update = PolicyUpdate {
+                rotate_every: Some(every),
+                rotate_offset: Some(offset),
+                ..PolicyUpdate::default()
+            };
+            next_moment(&update.applied_to(Policy::default()), time)
         };
         assert_eq!(moment(day, 0, 0), day, "what begins at a moment lasts until the next");
         assert_eq!(moment(day, 0, day - 1), day);

@@ -1,7 +1,7 @@
 //! Damaged ranges: their error, or the end to which a reader skips.
 
 use crate::files::frames;
-use crate::log::read::gap;
+use crate::files::gap;
 use crate::log::read::reader::{Reader, trimmed, truncated};
 use crate::shared::tail_word;
 use crate::{Error, ErrorKind, Result};
@@ -19,11 +19,12 @@ impl Reader {
         }
         let (from, end) = (self.position, self.read_limit.end);
         let (core, reason) = (&self.core, error.to_string());
+        let view = &**core;
         let gap = if core.files.geometry.layout.has_frames() {
             let next = frames::find_next(core, from, end)?.unwrap_or(end);
-            gap::gap_between(core, from, next, reason)
+            gap::gap_between(view, from, next, reason)
         } else {
-            gap::gap_at(core, from, end, reason)
+            gap::gap_at(view, from, end, reason)
         };
         self.position = gap.to;
         self.gaps.push(gap);

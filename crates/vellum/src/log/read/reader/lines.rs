@@ -1,6 +1,6 @@
 //! The lines of a text log.
 
-use crate::log::read::gap;
+use crate::files::gap;
 use crate::log::read::reader::{Place, Reader, trimmed};
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -32,7 +32,7 @@ impl Reader {
                     if self.skips_damage
                         && (self.is_in_line || lsn == self.core.files.segment_of(lsn))
                     {
-                        self.gaps.extend(gap::gap_behind(&self.core, lsn, end));
+                        self.gaps.extend(gap::gap_behind(&*self.core, lsn, end));
                     }
                     self.position = end;
                 }
@@ -61,7 +61,7 @@ impl Reader {
             "bytes 0 to {count} are NULs: the file was emptied while a process wrote to it; \
              restore it"
         );
-        self.gaps.push(gap::gap_between(&self.core, lsn, self.position, reason));
+        self.gaps.push(gap::gap_between(&*self.core, lsn, self.position, reason));
         Ok(true)
     }
 

@@ -17,9 +17,9 @@ pub(crate) mod start;
 
 use std::sync::Arc;
 
+use crate::files::gap::Gap;
 use crate::files::names::CONTROL_NAME;
 use crate::files::window::Window;
-use crate::log::read::gap::Gap;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
 use crate::{Error, ErrorKind, Lsn};

@@ -4,7 +4,7 @@ use crate::files::frames::{self, Scan};
 use crate::format::envelope::Envelope;
 use crate::format::frame::{HEADER_LEN, Kind, frame_len};
 use crate::log::read::reader::{Place, Reader};
-use crate::log::read::record::Record;
+use crate::record::Record;
 use crate::{Layout, Lsn, Result};
 
 impl Reader {
@@ -57,7 +57,7 @@ impl Reader {
     fn locate_slowly(&mut self) -> Result<Option<Place>> {
         match self.core.files.geometry.layout {
             Layout::Framed => self.next_frame(),
-            Layout::Text => self.next_line(),
+            _ => self.next_line(),
         }
     }
 
@@ -119,5 +119,5 @@ fn record(place: Place, bytes: &[u8]) -> Record<'_> {
     let (head, rest) = bytes.split_at(header_len);
     let payload = &rest[..rest.len().min(len as usize)];
     let envelope = head.get(HEADER_LEN..).and_then(Envelope::of);
-    Record { lsn, next_lsn: next, payload, envelope }
+    Record::new(lsn, next, payload, envelope)
 }

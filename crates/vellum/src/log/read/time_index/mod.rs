@@ -15,34 +15,17 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-use crate::files::Files;
-use crate::files::frames::{self, Scan};
-use crate::files::view::Still;
-use crate::files::window::Window;
-use crate::format::envelope::Envelope;
-use crate::format::frame::{HEADER_LEN, Kind};
-use crate::log::layout::framed::Frames;
+use crate::files::time_index;
 use crate::log::layout::text::policy;
 use crate::log::read::reader::Reader;
-use crate::log::read::reader::start::starts_record;
 use crate::log::repair::read_limit::ReadLimit;
 use crate::log::state::core::Core;
-use crate::segment::listing::{Listing, SegmentFile};
+use crate::segment::listing::SegmentFile;
 use crate::shared::tail_word;
-use crate::{Error, ErrorKind, Lsn, Result};
+use crate::{ErrorKind, Lsn, Result};
 
-/// By how much a record may have an earlier time than one before it, and still be found.
-const CLOCK_STEP: Duration = Duration::from_secs(60);
-const CLOCK_STEP_NANOS: u64 = CLOCK_STEP.as_nanos() as u64;
-const SECOND_NANOS: u64 = 1_000_000_000;
-
-/// Nanoseconds since 1970, as far as they can be told.
-pub(crate) fn nanos(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
+pub(crate) use time_index::nanos;
 
 pub(crate) fn reader_at(core: &Arc<Core>, time: u64) -> Result<Reader> {
     let start = positions(core, Some(time), None)?.start;
@@ -76,157 +59,13 @@ pub(crate) fn positions(
 ) -> Result<Range<Lsn>> {
     let (begin, end) = (core.begin(), ReadLimit::of(core).end);
     core.check_region()?;
-    if begin >= end {
-        return Ok(begin..Lsn::MAX);
-    }
-    let (start, end) = match core.files.geometry.has_envelope {
-        true => by_envelopes(core, end, since, until)?,
-        false => by_files(core, end, since, until)?,
-    };
-    Ok(start.max(begin)..end)
-}
-
-/// The newest segment that starts with a time well before `since`, and the first that starts with
-/// one well behind `until`.
-fn by_envelopes(
-    core: &Arc<Core>,
-    end: Lsn,
-    since: Option<u64>,
-    until: Option<u64>,
-) -> Result<(Lsn, Lsn)> {
-    let mut window = Window::of_one(Arc::clone(core));
-    let mut first_time = |index| first_time(&core.files, &mut window, index, end);
-    let capacity = core.files.capacity();
-    let (first, last) = (core.begin().get() / capacity, end.get().div_ceil(capacity));
-    let start = match since.map(|since| since.saturating_sub(CLOCK_STEP_NANOS)) {
-        Some(since) => bisect(first..last, |i| Ok(first_time(i)?.is_some_and(|t| t < since)))?.0,
-        None => first,
-    };
-    let end = match until.map(|until| until.saturating_add(CLOCK_STEP_NANOS)) {
-        Some(until) => bisect(first..last, |i| Ok(first_time(i)?.is_none_or(|t| t < until)))?.1,
-        None => last,
-    };
-    let end = if end == last { Lsn::MAX } else { Lsn::new(end * capacity) };
-    Ok((Lsn::new(start * capacity), end))
-}
-
-/// Two neighbours of `range`: `is_before` holds for the first, unless that is the first of all, and
-/// not for the second, unless that is behind the last.
-fn bisect(range: Range<u64>, mut is_before: impl FnMut(u64) -> Result<bool>) -> Result<(u64, u64)> {
-    let (mut low, mut high) = (range.start, range.end);
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        match is_before(middle)? {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    Ok((low, high))
-}
-
-/// The time of the first record of a segment that starts with a frame; `None` where nothing tells.
-fn first_time(files: &Files, window: &mut Window, index: u64, end: Lsn) -> Result<Option<u64>> {
-    let mut lsn = Lsn::new(index * files.capacity());
-    let limit = files.segment_end(lsn).min(end);
-    while lsn < limit {
-        let next = match frames::look(files, window, lsn, end) {
-            Ok(Scan::Frame { kind: Kind::Record | Kind::Member, payload_len, .. }) => {
-                let frame = window.fetch(lsn, HEADER_LEN as u64 + payload_len, end)?;
-                let envelope = frame.get(HEADER_LEN..).and_then(Envelope::of);
-                return Ok(envelope.map(|envelope| envelope.nanos));
-            }
-            Ok(Scan::Frame { next, .. }) => next,
-            // The rest of a longer record, or of a writer that died.
-            Ok(Scan::Unwritten | Scan::Invalid(_)) => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        lsn = next;
-    }
-    Ok(None)
-}
-
-/// Whole files, by the times that are known of them.
-fn by_files(
-    core: &Arc<Core>,
-    end: Lsn,
-    since: Option<u64>,
-    until: Option<u64>,
-) -> Result<(Lsn, Lsn)> {
-    let are_named = core.files.geometry.layout.names_have_times();
-    let files = if are_named { named_times(core, end)? } else { noted_times(core, end)? };
-    if files.is_empty() {
-        return Err(timeless(core));
-    }
-    let mut window = Window::of_one(Arc::clone(core));
-    let mut start = core.begin();
-    for (first, time) in files.iter().rev().filter(|_| since.is_some()) {
-        if since.is_some_and(|since| *time <= since) && starts_record(core, &mut window, *first)? {
-            start = *first;
-            break;
-        }
-    }
-    let beyond = until.and_then(|until| files.iter().find(|(_, time)| *time >= until));
-    let end = match beyond {
-        None => Lsn::MAX,
-        Some((first, _)) if are_named => *first,
-        // Its time was noted while it was written, and so may be later than its first records.
-        Some((first, _)) => core.files.segment_end(*first),
-    };
-    Ok((start, end))
-}
-
-/// Segments in which a time is noted, oldest first: all records before one are older than that.
-fn noted_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
-    let mut found = Vec::new();
-    let mut first = core.files.segment_of(core.begin());
-    while first < end {
-        match Frames::of(core).noted_time(first) {
-            Ok(Some(seconds)) => found.push((first, seconds.saturating_mul(SECOND_NANOS))),
-            Ok(None) => {}
-            Err(error) if core.files.is_told_missing(&error) => {
-                first = core.files.behind_missing(first, end);
-                continue;
-            }
-            // Gone or damaged: it tells nothing.
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {}
-            Err(error) => return Err(error),
-        }
-        first = core.files.segment_end(first);
-    }
-    Ok(found)
-}
-
-/// Text files with their times, oldest first: of the first record of each, or of a later moment
-/// where a clock was set back.
-fn named_times(core: &Core, end: Lsn) -> Result<Vec<(Lsn, u64)>> {
-    let begin = core.files.segment_of(core.begin());
-    let files = Listing::read(&core.files.dir)?.files.into_iter();
-    let files = files.filter(|file| begin <= file.first && file.first < end);
-    let time = |time: u64| time.saturating_mul(SECOND_NANOS);
-    Ok(files.filter_map(|file| Some((file.first, time(file.time?)))).collect())
+    time_index::positions(core, begin..end, tail_word::published(core.words()), since, until)
 }
 
 /// Notes in the list of a framed log's files when the first record of each was appended, or a later
 /// moment; nothing where nothing tells.
 pub(crate) fn date(core: &Core, files: &mut [SegmentFile]) -> Result<()> {
-    let mut window = Window::of_one(Still::of(&core.files));
-    let end = tail_word::published(core.words());
-    for file in files {
-        file.time = match core.files.geometry.has_envelope {
-            true => {
-                let time = first_time(
-                    &core.files,
-                    &mut window,
-                    file.first.get() / core.files.capacity(),
-                    end,
-                )?;
-                time.map(|nanos| nanos / SECOND_NANOS)
-            }
-            false => Frames::of(core).noted_time(file.first)?,
-        };
-    }
-    Ok(())
+    time_index::date(&core.files, files, tail_word::published(core.words()))
 }
 
 /// Whether it is known how old files are.
@@ -235,13 +74,6 @@ pub(crate) fn knows_ages(core: &Core) -> bool {
     core.files.geometry.layout.names_have_times()
         || core.files.geometry.has_envelope
         || notes_times()
-}
-
-fn timeless(core: &Core) -> Error {
-    let message = "nothing in the log tells when its records were appended: a framed log tells it \
-                   if it was created with envelopes, or removes records by their age; a text log \
-                   by the names of its files, which earlier versions did not give them";
-    Error::new(ErrorKind::Unsupported, message).at_path(&core.files.dir)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

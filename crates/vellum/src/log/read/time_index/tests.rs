@@ -1,7 +1,10 @@
+use std::time::{Duration, SystemTime};
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::format::envelope::ENVELOPE_LEN;
+use crate::files::time_index::{CLOCK_STEP, CLOCK_STEP_NANOS, SECOND_NANOS, bisect};
+use crate::format::envelope::{ENVELOPE_LEN, Envelope};
 use crate::log::append::Append;
 use crate::log::open::enter;
 use crate::{Fill, Log, Options, Tuning, WriterId};

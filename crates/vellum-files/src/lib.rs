@@ -1,0 +1,37 @@
+//! The files of a log.
+//!
+//! The crate `vellum` is made of this one. It has no interface for others: any release may change
+//! it. What `vellum` shows of it at its root it promises there.
+//!
+//! The code here reads and writes files. It knows no shared word, no lock between processes and no
+//! open log: facts about a running log are arguments. So a function that takes nothing else can
+//! reach nothing else.
+//!
+//! - [`format`](mod@format) is the bytes and their meaning.
+//! - [`segment`] is one file: its name, opening it, reading and writing it.
+//! - [`files`] is all files of a log: reading them over a [`View`](files::view::View) of it, and
+//!   finding where a log ends after a crash ([`files::recover`]).
+//! - [`error`], [`lsn`], [`identity`], [`choice`] and [`policy`] are what all of Vellum names.
+
+#![deny(unsafe_code)]
+
+pub mod choice;
+pub mod error;
+pub mod escape;
+pub mod files;
+pub mod format;
+pub mod identity;
+pub mod lsn;
+pub mod policy;
+pub mod record;
+pub mod restore;
+pub mod segment;
+
+pub use choice::{Compression, Fill, Layout, Preallocate};
+pub use error::{Error, ErrorKind, Result};
+pub use files::gap::Gap;
+pub use identity::{LogId, Position, WriterId};
+pub use lsn::Lsn;
+pub use record::{OwnedRecord, Record};
+
+pub(crate) use vellum_sys as sys;
