@@ -11,7 +11,7 @@ use vellum_testing::scratch;
 
 use crate::support::vellum;
 
-/// As `SystemCallErrorNumber=` of systemd and the filters of containers have it, or as an old kernel.
+/// As `SystemCallErrorNumber=` of systemd and filters of containers have it, or as an old kernel.
 const REFUSALS: [Refusal; 3] = [Refusal::Kill, failing(Errno::PERM), failing(Errno::NOSYS)];
 
 const fn failing(errno: Errno) -> Refusal {
@@ -45,7 +45,7 @@ fn lines(made: &str) -> Vec<&str> {
         "verify LOG",
         "repair LOG NEW",
         "cursor LOG mine --set begin",
-        "prepare LOG",
+        "prepare --force LOG",
     ];
     lines.extend(match made.contains("text") {
         true => ["cat --since 10:30 --until 10:40 LOG", "rotate LOG"],

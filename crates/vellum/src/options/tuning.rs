@@ -111,8 +111,8 @@ impl Tuning {
         self
     }
 
-    /// The behaviour of an append when [`staged_segments_max`](Tuning::staged_segments_max) segments
-    /// hold records that are not durable. Default: [`OnStageFull::Commit`].
+    /// The behaviour of an append when [`staged_segments_max`](Tuning::staged_segments_max)
+    /// segments hold records that are not durable. Default: [`OnStageFull::Commit`].
     pub fn on_stage_full(mut self, answer: OnStageFull) -> Tuning {
         self.on_stage_full = Some(answer);
         self
