@@ -30,9 +30,9 @@ use crate::options::tuning::Tuning;
 /// [`events`](Options::events) does where there is none.
 ///
 /// What shapes the files is stored when the log is created, and stays. In [`Tuning`]
-/// `segment_capacity_bytes`, `preallocate` and `fill` are for a new log: one that is there keeps its
-/// own, which [`Log::stat`](crate::Log::stat) reports, and opens. Three options say which records
-/// the program understands, and a log of others is refused with
+/// `segment_capacity_bytes`, `preallocate` and `fill` are for a new log: one that is there opens,
+/// and keeps its own, which [`Log::stat`](crate::Log::stat) reports. Three options say which
+/// records the program understands, and a log of others is refused with
 /// [`InvalidOption`](crate::ErrorKind::InvalidOption): the kind, which asks for framed records or
 /// for text and for nothing else, [`envelope`](Options::envelope), and
 /// [`application_tag`](Options::application_tag). The other options belong to the process that

@@ -1,8 +1,7 @@
 //! How far records go in a segment: the questions to both layouts that the shared words answer.
 
-use crate::log::layout::text::{TextLog, TextSpace};
+use crate::log::layout::text::TextLog;
 use crate::log::state::core::Core;
-use crate::log::state::writer::Writer;
 use crate::{Error, Layout, Lsn, Result, sys};
 
 /// Longest record that is appended by `append::usual`. Longer ones want more space ahead.
@@ -26,27 +25,13 @@ pub(crate) fn file_len(core: &Core) -> u64 {
     }
 }
 
-/// Has a text log continue in files that this process may write. Refuses, before anything is reserved,
-/// what it may not write: a whole segment of a framed log, and `len` bytes that would be in one
-/// file.
-pub(crate) fn heed_size_limit(writer: Writer<'_>, len: u64) -> Result<()> {
-    let core = writer.core;
-    let Some(most) = sys::file::size_limit() else { return Ok(()) };
-    if core.files.geometry.layout.rotates() && file_len(core) > most {
-        let prepare = writer.lock_prepare()?;
-        core.check_words()?;
-        TextSpace::of(&prepare).shorten();
-    }
-    check_size(core, file_len(core).max(len.min(core.files.capacity())))
-}
-
 /// Refuses, before anything is reserved, what this process may not write to a whole segment, or to
 /// a whole text file.
 pub(crate) fn check_size_limit(core: &Core) -> Result<()> {
     check_size(core, file_len(core))
 }
 
-fn check_size(core: &Core, len: u64) -> Result<()> {
+pub(super) fn check_size(core: &Core, len: u64) -> Result<()> {
     sys::file::check_size_limit(len).map_err(|errno| {
         Error::os(errno, &format!("write a file of {len} bytes of the log"), &core.files.dir)
     })

@@ -27,7 +27,7 @@ use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::retention;
-use crate::log::layout::limits;
+use crate::log::layout::size_limit;
 use crate::log::layout::text::{self, TextWriter, policy};
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
@@ -219,7 +219,7 @@ impl Entered {
 fn settle(core: &Core, options: &Options) -> Result<()> {
     policy::join(core.writer()?, &options.policy)?;
     if !options.is_companion {
-        limits::heed_size_limit(core.writer()?, 0)?;
+        size_limit::heed(core.writer()?, 0)?;
     }
     TextWriter::of(core.writer()?).check_link();
     pad::repair_with_space(core.writer()?)?;
