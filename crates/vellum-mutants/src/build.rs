@@ -91,7 +91,7 @@ fn cargo(copy: &Path, work: &Path, checker: Option<&str>) -> Result<Command> {
 /// The mutants in lines that do not compile.
 fn errors(copy: &Path, work: &Path) -> Result<Vec<usize>> {
     let output = cargo(copy, work, None)?
-        .args(["check", "-p", "vellum", "--lib", "--features", "log,tracing,zstd"])
+        .args(["check", "-p", "vellum", "--lib", "--features", "zstd"])
         .args(["--message-format", "json"])
         .stderr(Stdio::null())
         .output()?;
@@ -123,7 +123,6 @@ pub(crate) fn program(copy: &Path, work: &Path, tests: &Tests) -> Result<PathBuf
     cargo.args(if tests.is_integration { &["--test", "it"][..] } else { &["--lib"] });
     match tests.checker {
         Some(_) => cargo.args(["--profile", "model"]),
-        None if tests.package == "vellum" => cargo.args(["--features", "log,tracing,zstd"]),
         None => cargo.args(["--features", "zstd"]),
     };
     let output = cargo.output()?;

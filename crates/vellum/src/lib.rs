@@ -62,8 +62,8 @@ pub use vellum_files::{
 
 /// For programs that find a tuning for a new log where it is created: [`Tuning::advice_from`].
 pub mod advice {
-    pub use crate::options::advice::{AdviceSource, NewLog};
     pub use crate::options::method::Method;
+    pub use crate::options::tuning::{AdviceSource, NewLog};
 }
 
 /// What a log reports: its state, its figures, its damage, and what a call has done.

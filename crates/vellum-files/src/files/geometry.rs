@@ -30,7 +30,7 @@ pub fn write_geometry(
 ) -> Result<()> {
     let (names, bytes) =
         ([UNFINISHED_CONTROL_NAME, GEOMETRY_NAME], with_identity(geometry, Some(identity)));
-    small_file::write(dir, rights, names, &bytes, "create").map(drop)
+    small_file::write(dir, rights, names, &bytes, "create", |_| Ok(())).map(drop)
 }
 
 /// Gives a complete geometry file, under the unfinished name, its own.

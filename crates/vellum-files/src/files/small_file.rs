@@ -11,19 +11,9 @@ use crate::sys::{self, Dir};
 use crate::{Error, Result};
 
 /// Writes the file `name`, by way of the file `unfinished`, so that the name means the whole file
-/// after a power cut too. The caller syncs the directory. `what` is for errors.
+/// after a power cut too. `complete` changes the file before it is synced. The caller syncs the
+/// directory. `what` is for errors.
 pub fn write(
-    dir: &Dir,
-    rights: &Rights,
-    names: [&str; 2],
-    bytes: &[u8],
-    what: &str,
-) -> Result<OwnedFd> {
-    write_and(dir, rights, names, bytes, what, |_| Ok(()))
-}
-
-/// As [`write`], with a step `complete` that changes the file before it is synced.
-pub fn write_and(
     dir: &Dir,
     rights: &Rights,
     [unfinished, name]: [&str; 2],

@@ -1,36 +1,12 @@
-//! A log that is about to be created, and the function of the program that tunes it.
+//! Calling the function of the program that tunes a log which is about to be created.
 
 use std::path::{Path, PathBuf};
 
-use crate::options::choice::{Fill, Layout, Preallocate};
+use crate::options::choice::Fill;
 use crate::options::limits::check_sparse;
+use crate::options::tuning::NewLog;
 use crate::sys::filesystem::Filesystem;
 use crate::{Options, Result, Tuning};
-
-/// Finds a tuning for a log that is about to be created, and the file that it is from; `None` where
-/// there is none.
-///
-/// The crate `vellum-advice` has one: `vellum_advice::nearest`.
-pub type AdviceSource = fn(&NewLog<'_>) -> Result<Option<(PathBuf, Tuning)>>;
-
-/// A log that is about to be created, and the choices of the program for it.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct NewLog<'a> {
-    /// The directory of the log, which need not exist.
-    pub dir: &'a Path,
-    /// How records are laid out in the segments.
-    pub layout: Layout,
-    /// Whether the program wants the records staged.
-    pub is_staged: bool,
-    /// Whether the log may be filled through a mapping: a full disk cannot kill the process by it,
-    /// and the program has chosen nothing that a mapping contradicts.
-    pub may_be_mapped: bool,
-    /// [`Tuning::fill`] of the program.
-    pub fill: Option<Fill>,
-    /// [`Tuning::preallocate`] of the program.
-    pub preallocate: Option<Preallocate>,
-}
 
 impl<'a> NewLog<'a> {
     /// The log in `dir` that these options would create. A filesystem that is not known may be one

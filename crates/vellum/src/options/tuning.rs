@@ -1,7 +1,9 @@
 //! Options that a log works well without: its speed, and its use of memory and disk.
 
-use crate::options::advice::AdviceSource;
-use crate::options::choice::{Fill, OnStageFull, Preallocate};
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::options::choice::{Fill, Layout, OnStageFull, Preallocate};
 use crate::options::commit_path::CommitPath;
 use crate::options::policy::OnFull;
 
@@ -188,4 +190,29 @@ impl Tuning {
             advice_from: self.advice_from.or(other.advice_from),
         }
     }
+}
+
+/// Finds a tuning for a log that is about to be created, and the file that it is from; `None` where
+/// there is none.
+///
+/// The crate `vellum-advice` has one: `vellum_advice::nearest`.
+pub type AdviceSource = fn(&NewLog<'_>) -> Result<Option<(PathBuf, Tuning)>>;
+
+/// A log that is about to be created, and the choices of the program for it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct NewLog<'a> {
+    /// The directory of the log, which need not exist.
+    pub dir: &'a Path,
+    /// How records are laid out in the segments.
+    pub layout: Layout,
+    /// Whether the program wants the records staged.
+    pub is_staged: bool,
+    /// Whether the log may be filled through a mapping: a full disk cannot kill the process by it,
+    /// and the program has chosen nothing that a mapping contradicts.
+    pub may_be_mapped: bool,
+    /// [`Tuning::fill`] of the program.
+    pub fill: Option<Fill>,
+    /// [`Tuning::preallocate`] of the program.
+    pub preallocate: Option<Preallocate>,
 }

@@ -173,7 +173,8 @@ fn write(core: &Core, stored: &StoredPath) -> Result<()> {
     let (files, text) = (&core.files, stored.to_text());
     let names = [UNFINISHED_COMMIT_PATH_NAME, COMMIT_PATH_NAME];
     let what = "store the commit path in";
-    small_file::write(&files.dir, &files.rights, names, text.as_bytes(), what).map(drop)
+    let bytes = text.as_bytes();
+    small_file::write(&files.dir, &files.rights, names, bytes, what, |_| Ok(())).map(drop)
 }
 
 fn forget(dir: &Dir) -> Result<()> {

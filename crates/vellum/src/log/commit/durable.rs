@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::log::open::reading;
 use crate::log::state::core::Core;
 use crate::log::state::{poison, wait};
+use crate::shared::lock::Until;
 use crate::shared::{commit, event_count, tail_word};
 use crate::{Error, ErrorKind, Lsn, Result};
 
@@ -31,7 +32,7 @@ pub(crate) fn wait_durable(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duration>
         if wait::is_over(until) {
             return Err(wait::not_durable_yet(&core, lsn));
         }
-        sleep(&core, lsn, wait::left(until));
+        sleep(&core, lsn, until);
         core = reading::taken_up(&core).unwrap_or(core);
     }
 }
@@ -47,9 +48,9 @@ fn check_exists(core: &Core, lsn: Lsn) -> Result<()> {
 }
 
 /// Sleeps until more than the records up to `position` may be durable.
-pub(crate) fn sleep(core: &Core, position: Lsn, remaining: Option<Duration>) {
+pub(crate) fn sleep(core: &Core, position: Lsn, until: Until) {
     let words = &core.words().commits;
-    wait::sleep(core, &words.ends.durable_count, remaining, || {
+    wait::sleep(core, &words.ends.durable_count, until, || {
         commit::durable(words) > position || commit::is_poisoned(words)
     });
 }

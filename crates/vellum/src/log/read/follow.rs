@@ -10,6 +10,7 @@ use crate::log::state::core::Core;
 use crate::log::state::holds::{self, Hold, ProcessState};
 use crate::log::state::{poison, wait};
 use crate::record::Record;
+use crate::shared::lock::Until;
 use crate::shared::participants::Standing;
 use crate::shared::{event_count, tail_word};
 use crate::{Lsn, Result};
@@ -34,7 +35,7 @@ pub(crate) fn wait_published(core: &Arc<Core>, lsn: Lsn, timeout: Option<Duratio
         if wait::is_over(until) {
             return Err(wait::timed_out(core, holds::oldest_append(core)));
         }
-        reader.wait(wait::left(until));
+        reader.wait(until);
         reader.take_up_words();
     }
     Ok(())
@@ -64,13 +65,12 @@ impl Reader {
                 return Ok(None);
             }
             poison?;
-            let remaining = wait::left(deadline);
-            if remaining == Some(Duration::ZERO) {
+            if wait::is_over(deadline) {
                 return Ok(None);
             }
             match self.is_durable {
-                true => durable::sleep(&self.core, self.position, remaining),
-                false => self.wait(remaining),
+                true => durable::sleep(&self.core, self.position, deadline),
+                false => self.wait(deadline),
             }
             self.take_up_words();
         }
@@ -91,9 +91,8 @@ impl Reader {
     }
 
     /// Sleeps until something may have been published.
-    fn wait(&self, remaining: Option<Duration>) {
-        let core = &self.core;
-        let words = core.words();
+    fn wait(&self, until: Until) {
+        let (core, words) = (&self.core, self.core.words());
         let (rings, is_armed) = match core.writer {
             Some(_) => event_count::prepare_wait(&words.event_count),
             None => (event_count::listen(&words.event_count), false),
@@ -102,8 +101,7 @@ impl Reader {
         if end > self.position {
             return;
         }
-        let pause = self.pause(is_armed);
-        event_count::wait(&words.event_count, rings, remaining.map_or(pause, |r| r.min(pause)));
+        event_count::wait(&words.event_count, rings, wait::nap(self.pause(is_armed), until));
         if core.writer.is_some() && tail_word::published(words) == end {
             tail_word::note_wait(words);
         }

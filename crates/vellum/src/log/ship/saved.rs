@@ -49,6 +49,7 @@ pub(crate) fn save(core: &Core, bytes: &[u8]) -> Result<()> {
     place::require(core)?;
     let files = &core.files;
     let names = [UNFINISHED_SHIP_NAME, SHIP_NAME];
-    small_file::write(&files.dir, &files.rights, names, bytes, "write down what is shipped")?;
+    let what = "write down what is shipped";
+    small_file::write(&files.dir, &files.rights, names, bytes, what, |_| Ok(()))?;
     files.dir.sync().or_os("sync", &files.dir)
 }

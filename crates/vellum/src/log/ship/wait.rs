@@ -4,7 +4,6 @@
 //! free at their next check, and return.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::log::commit::Commit;
 use crate::log::open::reading;
@@ -38,19 +37,19 @@ pub(crate) fn until_shipped(core: &Arc<Core>, lsn: Lsn, until: Until) -> Result<
         if wait::is_over(until) {
             return Err(not_shipped_yet(&core, lsn));
         }
-        sleep(&core, lsn, wait::left(until));
+        sleep(&core, lsn, until);
         core = reading::taken_up(&core).unwrap_or(core);
     }
 }
 
 /// Sleeps until the record at `lsn` may be shipped, or will not be.
-fn sleep(core: &Core, lsn: Lsn, remaining: Option<Duration>) {
+fn sleep(core: &Core, lsn: Lsn, until: Until) {
     let words = &core.words().ship;
     if core.writer.is_some() {
         words.want(Lsn::new(lsn.get().saturating_add(1)));
     }
     // After a pause the next look sees whether the shipper lives.
-    wait::sleep(core, &words.shipped_count, remaining, || {
+    wait::sleep(core, &words.shipped_count, until, || {
         words.whole() > lsn || state::status(words).0 == ShipStatus::Fenced
     });
 }

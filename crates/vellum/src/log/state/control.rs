@@ -42,7 +42,7 @@ pub(crate) fn write_control(
     // Written, not sparse: a store into the mapping must never need a block.
     bytes.resize(CONTROL_LEN, 0);
     let names = [UNFINISHED_CONTROL_NAME, CONTROL_NAME];
-    small_file::write_and(dir, rights, names, &bytes, "create", |fd| {
+    small_file::write(dir, rights, names, &bytes, "create", |fd| {
         store(fd, positions, 0).or_unmapped("map", &dir.join(CONTROL_NAME))
     })
 }

@@ -29,17 +29,17 @@ pub(crate) fn is_over(until: Until) -> bool {
     until.is_some_and(|end| Instant::now() >= end)
 }
 
-/// The time that is left; `None` is without end.
-pub(crate) fn left(until: Until) -> Option<Duration> {
-    until.map(|end| end.saturating_duration_since(Instant::now()))
+/// A sleep of `pause`, or of the time that is left where that is less.
+pub(crate) fn nap(pause: Duration, until: Until) -> Duration {
+    until.map_or(pause, |end| end.saturating_duration_since(Instant::now()).min(pause))
 }
 
-/// Sleeps until `event_count` rings, unless `is_there` says that nothing is to be waited for; for
-/// `remaining` at most. It is queried once the event count is armed, so no ring is missed.
+/// Sleeps until `event_count` rings, unless `is_there` says that nothing is to be waited for. It is
+/// queried once the event count is armed, so no ring is missed.
 pub(crate) fn sleep(
     core: &Core,
     event_count: &EventCountWords,
-    remaining: Option<Duration>,
+    until: Until,
     is_there: impl FnOnce() -> bool,
 ) {
     let (rings, pause) = match core.writer {
@@ -47,7 +47,7 @@ pub(crate) fn sleep(
         None => (event_count::listen(event_count), LOOK_AGAIN_UNARMED),
     };
     if !is_there() {
-        event_count::wait(event_count, rings, remaining.map_or(pause, |left| left.min(pause)));
+        event_count::wait(event_count, rings, nap(pause, until));
     }
 }
 

@@ -187,7 +187,7 @@ impl<'a> CursorWriter<'a> {
         let (files, bytes) = (&core.files, cursor::new_file(core.files.geometry.secret));
         let names = [UNFINISHED_CURSORS_NAME, CURSORS_NAME];
         let what = "make the file of the cursors";
-        let made = small_file::write(&files.dir, &files.rights, names, &bytes, what);
+        let made = small_file::write(&files.dir, &files.rights, names, &bytes, what, |_| Ok(()));
         let fd = poison::heed_sync(core, made)?;
         poison::heed_sync(core, sync_log_names(&files.dir))?;
         Ok(fd)
