@@ -5,9 +5,9 @@
 DIST_VENV = $(TARGET)/venv-dist
 TOOLS = $(TARGET)/tools/bin
 TOOL_VERSIONS = cargo-deny@0.20.2 cargo-cyclonedx@0.5.9 cargo-semver-checks@0.51.0
-PUBLISHED = vellum-sys vellum-files vellum vellum-advice vellum-loggers vellum-parallel vellum-capi vellum-command vellum-zoo vellum-bench vellum-doctor vellum-cli
+PUBLISHED = vellum-sys vellum-files vellum vellum-advice vellum-loggers vellum-parallel vellum-ship-figures vellum-capi vellum-command vellum-zoo vellum-bench vellum-doctor vellum-cli
 # The interfaces that others build on.
-STABLE = vellum vellum-advice vellum-loggers vellum-parallel vellum-capi
+STABLE = vellum vellum-advice vellum-loggers vellum-parallel vellum-ship-figures vellum-capi
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # The revision that the interfaces are compared with: the newest release.
 SEMVER_BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)

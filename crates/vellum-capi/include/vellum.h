@@ -1543,7 +1543,7 @@ typedef enum {
     VELLUM_SHIP_GAP = 5,
 } vellum_ship_status;
 
-// How shipping goes. Counters count since the control file was made.
+// How shipping goes. Counters count since the log was shipped first.
 typedef struct {
     // sizeof(vellum_ship), set by the caller.
     size_t struct_size;
@@ -1560,7 +1560,7 @@ typedef struct {
     uint64_t generation;
     // End of the shipped records; 0 where no shipper has reported it since the last boot.
     uint64_t shipped;
-    // When that was said, in seconds since 1970; 0 where it was not.
+    // When something was shipped last, in seconds since 1970; 0 where nothing was.
     uint64_t shipped_at_s;
     // Bytes that are durable and not shipped, where `shipped` is known.
     uint64_t lag_bytes;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use vellum::stat::Stat;
 use vellum::{Compression, Fill, Preallocate};
+use vellum_ship_figures::Figures;
 
 use crate::boundary::{guard, guard_or, required};
 use crate::gap::GapTexts;
@@ -32,6 +33,7 @@ use crate::status::vellum_status::VELLUM_OK;
 /// number of threads may look at it at once.
 pub struct vellum_stat {
     pub(crate) stat: Stat,
+    pub(crate) figures: Figures,
     pub(crate) texts: Texts,
 }
 
@@ -222,8 +224,10 @@ pub extern "C" fn vellum_stat_take(
         let log = required(log, "log")?;
         let place = required(stat, "stat")?;
         let stat = log.log.stat()?;
+        // Where they cannot be read, the rest can.
+        let figures = Figures::of(&log.log).unwrap_or_default();
         let texts = Texts::of(&stat);
-        place.write(Box::into_raw(Box::new(vellum_stat { stat, texts })));
+        place.write(Box::into_raw(Box::new(vellum_stat { stat, figures, texts })));
         Ok(VELLUM_OK)
     })
 }

@@ -21,6 +21,11 @@ pub struct AdviceCrate;
 #[doc = include_str!("../../vellum-loggers/README.md")]
 pub struct LoggersCrate;
 
+/// The page of the crate `vellum-ship-figures`.
+#[cfg(doctest)]
+#[doc = include_str!("../../vellum-ship-figures/README.md")]
+pub struct ShipFiguresCrate;
+
 /// The page of the crate `vellum-parallel`.
 #[cfg(doctest)]
 #[doc = include_str!("../../vellum-parallel/README.md")]

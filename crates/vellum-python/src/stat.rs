@@ -10,6 +10,7 @@ use vellum::stat::{
     VerifyReport,
 };
 use vellum::{Gap, Lsn};
+use vellum_ship_figures::Figures;
 
 /// A dictionary of `name: value` pairs.
 macro_rules! dict {
@@ -22,7 +23,7 @@ macro_rules! dict {
 
 type Made<'py> = PyResult<Bound<'py, PyDict>>;
 
-pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
+pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat, figures: &Figures) -> Made<'py> {
     let last_recovery = stat.last_recovery.as_ref();
     dict!(py,
         "log_id": stat.log_id.map(|id| id.to_string()),
@@ -64,7 +65,7 @@ pub(crate) fn stat<'py>(py: Python<'py>, stat: &Stat) -> Made<'py> {
         "participants": list(py, &stat.participants, participant)?,
         "holds": list(py, &stat.holds, hold)?,
         "envelope": stat.has_envelope,
-        "ship": stat.ship.is_shipped().then(|| ship(py, &stat.ship)).transpose()?,
+        "ship": stat.ship.is_shipped().then(|| ship(py, &stat.ship, figures)).transpose()?,
     )
 }
 
@@ -75,23 +76,23 @@ fn seconds(time: SystemTime) -> Option<u64> {
 }
 
 /// Times in seconds since 1970; `None` where nothing tells.
-fn ship<'py>(py: Python<'py>, state: &ShipState) -> Made<'py> {
+fn ship<'py>(py: Python<'py>, state: &ShipState, figures: &Figures) -> Made<'py> {
     dict!(py,
         "status": state.status.as_str(),
         "fault": state.fault.map(|(fault, _)| fault.as_str()),
         "fault_number": state.fault.map(|(_, number)| number),
         "pid": state.pid,
-        "generation": state.generation,
+        "generation": figures.generation,
         "shipped": state.shipped.get(),
-        "shipped_at": state.shipped_at.and_then(seconds),
+        "shipped_at": figures.shipped_at.and_then(seconds),
         "lag_bytes": state.lag_bytes,
         "held_from": state.held_from.map(Lsn::get),
         "gap": state.gap.map(|(from, to)| (from.get(), to.get())),
-        "puts": state.counters.puts,
-        "gets": state.counters.gets,
-        "log_bytes": state.counters.log_bytes,
-        "sent_bytes": state.counters.sent_bytes,
-        "retries": state.counters.retries,
+        "puts": figures.puts,
+        "gets": figures.gets,
+        "log_bytes": figures.log_bytes,
+        "sent_bytes": figures.sent_bytes,
+        "retries": figures.retries,
     )
 }
 

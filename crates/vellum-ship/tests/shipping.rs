@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::{good, text};
 use vellum::{Create, Log, Lsn, Options, Tuning};
+use vellum_ship_figures::Figures;
 use vellum_testing::Over;
 
 mod support;
@@ -157,8 +158,9 @@ fn what_is_stored_again_in_a_merged_object_does_not_count_as_shipped_again() {
     let listed = Command::new(SHIP).args(["stat", "--json", &place.url()]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(!listed.contains("\"merged\":0"), "{listed}");
-    let shipped = log.ship().state().unwrap();
-    assert_eq!(shipped.counters.log_bytes, shipped.shipped.get() - log.begin().get());
+    let figures = Figures::of(&log).unwrap();
+    assert_eq!(figures.log_bytes, log.ship().end().get() - log.begin().get());
+    assert!(figures.puts > 14 && figures.generation > 0 && figures.shipped_at.is_some());
 }
 
 /// `VELLUM_SHIP_KILLS` says how often; the moments are spread by the shipper's stored position.

@@ -88,7 +88,7 @@ pub mod ship {
     #[doc(inline)]
     pub use crate::files::raw::{Piece, PieceSegment};
     pub use crate::log::{
-        Ship, ShipCounters, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
+        Ship, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
     };
     #[doc(inline)]
     pub use crate::restore::decode::Decoder;

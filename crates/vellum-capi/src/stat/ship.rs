@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use vellum::Lsn;
 use vellum::ship::{ShipState, ShipStatus};
+use vellum_ship_figures::Figures;
 
 use crate::boundary::{guard, required};
 use crate::growing::{Growing, Place};
@@ -29,7 +30,7 @@ pub enum vellum_ship_status {
     VELLUM_SHIP_GAP = 5,
 }
 
-/// How shipping goes. Counters count since the control file was made.
+/// How shipping goes. Counters count since the log was shipped first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct vellum_ship {
@@ -48,7 +49,7 @@ pub struct vellum_ship {
     pub generation: u64,
     /// End of the shipped records; 0 where no shipper has reported it since the last boot.
     pub shipped: u64,
-    /// When that was said, in seconds since 1970; 0 where it was not.
+    /// When something was shipped last, in seconds since 1970; 0 where nothing was.
     pub shipped_at_s: u64,
     /// Bytes that are durable and not shipped, where `shipped` is known.
     pub lag_bytes: u64,
@@ -83,12 +84,12 @@ pub unsafe extern "C" fn vellum_stat_ship(
         let stat = required(stat, "stat")?;
         // SAFETY: the caller's structure is as long as it says.
         let place = unsafe { Place::required(ship, "ship") }?;
-        place.put(&ship_of(&stat.stat.ship));
+        place.put(&ship_of(&stat.stat.ship, &stat.figures));
         Ok(VELLUM_OK)
     })
 }
 
-fn ship_of(state: &ShipState) -> vellum_ship {
+fn ship_of(state: &ShipState, figures: &Figures) -> vellum_ship {
     let (gap_from, gap_to) = state.gap.unwrap_or_default();
     let since_1970 = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
     vellum_ship {
@@ -97,18 +98,18 @@ fn ship_of(state: &ShipState) -> vellum_ship {
         pid: state.pid.unwrap_or(0),
         fault: state.fault.map_or(0, |(fault, _)| u32::from(fault as u16)),
         fault_code: state.fault.map_or(0, |(_, code)| u32::from(code)),
-        generation: state.generation,
+        generation: figures.generation,
         shipped: state.shipped.get(),
-        shipped_at_s: state.shipped_at.and_then(since_1970).map_or(0, |since| since.as_secs()),
+        shipped_at_s: figures.shipped_at.and_then(since_1970).map_or(0, |since| since.as_secs()),
         lag_bytes: state.lag_bytes,
         held_from: state.held_from.map_or(u64::MAX, Lsn::get),
         gap_from: gap_from.get(),
         gap_to: gap_to.get(),
-        puts: state.counters.puts,
-        gets: state.counters.gets,
-        log_bytes: state.counters.log_bytes,
-        sent_bytes: state.counters.sent_bytes,
-        retries: state.counters.retries,
+        puts: figures.puts,
+        gets: figures.gets,
+        log_bytes: figures.log_bytes,
+        sent_bytes: figures.sent_bytes,
+        retries: figures.retries,
     }
 }
 

@@ -8,13 +8,14 @@
 use crate::files::Source;
 
 /// The crates that run where another user may have put files.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "crates/vellum/src/",
     "crates/vellum-files/src/",
     "crates/vellum-sys/src/",
     "crates/vellum-advice/src/",
     "crates/vellum-loggers/src/",
     "crates/vellum-parallel/src/",
+    "crates/vellum-ship-figures/src/",
     "crates/vellum-capi/src/",
     "crates/vellum-python/src/",
     "crates/vellum-cli/src/",

@@ -26,6 +26,8 @@ pub const UNFINISHED_COMMIT_PATH_NAME: &str = "commit-path.new";
 pub const SHIP_NAME: &str = "ship";
 /// Its name before it is whole.
 pub const UNFINISHED_SHIP_NAME: &str = "ship.new";
+/// The figures of the process that ships the log.
+pub const SHIP_FIGURES_NAME: &str = "ship-figures";
 /// The note that a log is being restored in this directory.
 pub const RESTORING_NAME: &str = "restoring";
 /// What stands at the root of a fresh volume, and is nobody's.

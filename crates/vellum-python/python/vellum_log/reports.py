@@ -129,10 +129,10 @@ class ShipStat(TypedDict):
     """How shipping to another machine goes.
 
     `fault` is what failed last, `fault_number` the store's number for it, such as an HTTP status.
-    `shipped` is 0, and `shipped_at` None, where no shipper has said it since the last boot. From
-    `held_from` on the log keeps records for the shipper. `gap` is the newest stretch that was
-    removed before it was shipped. `puts` and what follows are counted since the control file was
-    made.
+    `shipped` is 0 where no shipper has said it since the last boot; `shipped_at` is when something
+    was shipped last. From `held_from` on the log keeps records for the shipper. `gap` is the newest
+    stretch that was removed before it was shipped. `puts` and the keys behind it are counted since
+    the log was shipped first.
     """
 
     status: Literal["none", "running", "retrying", "fenced", "diverged", "gap"]

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use vellum::{ErrorKind, Layout, Lsn};
+use vellum_ship_figures::Figures;
 
 use crate::bytes::{Payload, written};
 use crate::checkpoint::CheckpointEvent;
@@ -495,7 +496,10 @@ impl Log {
 
     /// The state of the log, its files and its processes (`vellum_log.Stat`).
     fn stat<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        stat::stat(py, &self.run(py, vellum::Log::stat)?)
+        // Where the figures cannot be read, the rest can.
+        let look = |log: &vellum::Log| Ok((log.stat()?, Figures::of(log).unwrap_or_default()));
+        let (state, figures) = self.run(py, look)?;
+        stat::stat(py, &state, &figures)
     }
 
     /// Reads every byte, changes none, and reports records and damage (`vellum_log.VerifyReport`).

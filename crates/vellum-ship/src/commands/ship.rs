@@ -14,6 +14,7 @@ use vellum_command::shipping::{Retained, ShipArgs};
 use vellum_ship::decide::Retain;
 use vellum_ship::driver::{self, KeepOptions, Report, ShipOptions, start};
 use vellum_ship::store::{self, Location, Store};
+use vellum_ship_figures::Figures;
 
 use super::minute::Minute;
 use crate::output;
@@ -46,7 +47,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
     if args.dry_run {
         return dry_run(&log, &args).await;
     }
-    let before = log.ship().state()?.counters;
+    let before = Figures::of(&log)?.log_bytes;
     let mut stop = std::pin::pin!(stop);
     let shipper = loop {
         match log.ship().elect()? {
@@ -78,13 +79,13 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         () = &mut stop => return Ok(Outcome::Good),
         started = start(log, shipper, store, options) => started,
     };
-    let mut shown = Shown::new(&args.log, before.log_bytes);
+    let mut shown = Shown::new(&args.log, before);
     let mut shipping = started?;
     shipping.keep(keep);
     shipping.run(stop, |report| shown.show(report)).await?;
     shown.finish();
     if args.once {
-        say_what_was_shipped(&args, before.log_bytes)?;
+        say_what_was_shipped(&args, before)?;
     }
     Ok(Outcome::Good)
 }
@@ -108,7 +109,7 @@ fn open_store(url: &str, dir: &Path) -> Result<Arc<dyn Store>> {
 /// Says in a line how much has come to the store since `before`.
 fn say_what_was_shipped(args: &ShipArgs, before: u64) -> Result<()> {
     let log = Options::default().read_only(true).open(&args.log)?;
-    let after = log.ship().state()?.counters.log_bytes;
+    let after = Figures::of(&log)?.log_bytes;
     output::say(match after.saturating_sub(before) {
         0 => "nothing new to ship".to_string(),
         bytes => format!("shipped {} of the log", output::bytes(bytes)),
@@ -184,7 +185,7 @@ fn unshipped(log: &Log) -> Result<String> {
 
 /// Progress on a terminal; elsewhere a line a minute, where something has changed.
 struct Shown {
-    /// Tells what the shipper has counted.
+    /// Has the figures of the shipper.
     log: Option<Log>,
     bar: ProgressBar,
     /// Bytes of log that were shipped before.
@@ -203,9 +204,11 @@ impl Shown {
     fn show(&mut self, report: Report) {
         let pause = if self.bar.is_hidden() { MINUTE } else { RHYTHM };
         let is_time = self.said.elapsed() >= pause;
-        let state = self.log.as_ref().filter(|_| is_time).and_then(|log| log.ship().state().ok());
-        let Some(state) = state else { return };
-        let (shipped_bytes, lag_bytes) = (state.counters.log_bytes, state.lag_bytes);
+        let look = |log: &Log| {
+            Some((Figures::of(log).ok()?.log_bytes, log.ship().state().ok()?.lag_bytes))
+        };
+        let found = self.log.as_ref().filter(|_| is_time).and_then(look);
+        let Some((shipped_bytes, lag_bytes)) = found else { return };
         let done = shipped_bytes.saturating_sub(self.before);
         output::show(&self.bar, done, done + lag_bytes);
         self.said = Instant::now();

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
-use vellum::ship::{LogShape, ShipCounters, ShipFault, ShipStatus, Shipper};
+use vellum::ship::{LogShape, ShipFault, ShipStatus, Shipper};
 use vellum::{Layout, Lsn};
+use vellum_ship_figures::Figures;
 
 use super::ShipError;
 use super::local;
@@ -37,6 +38,8 @@ pub(super) struct Requests {
     spare: Arc<Mutex<Buffer>>,
     /// Whether records were lost that were not shipped.
     has_gap: AtomicBool,
+    /// For everybody who has the log open.
+    figures: Mutex<Figures>,
 }
 
 /// A chunk that is to be created.
@@ -94,10 +97,30 @@ impl Requests {
     ) -> Requests {
         let pool = local::pool(in_flight + 2);
         let spare = Arc::new(Mutex::new(pool.take().await));
+        // They may be of another version, or cannot be read: counting begins anew.
+        let figures = Mutex::new(Figures::read(|| shipper.figures()).unwrap_or_default());
         let (shipper, has_gap) = (Arc::new(shipper), AtomicBool::new(false));
         let (log_id, segment_bytes) = (shape.log_id().to_bytes(), shape.segment_capacity_bytes());
         let is_text = shape.layout() == Layout::Text;
-        Requests { store, shipper, log_id, segment_bytes, is_text, is_once, pool, spare, has_gap }
+        Requests {
+            store,
+            shipper,
+            log_id,
+            segment_bytes,
+            is_text,
+            is_once,
+            pool,
+            spare,
+            has_gap,
+            figures,
+        }
+    }
+
+    /// Changes the figures that others see. Shipping does not fail where they cannot be stored.
+    pub(super) fn note(&self, change: impl FnOnce(&mut Figures)) {
+        let mut figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut figures);
+        let _ = self.shipper.set_figures(&figures.to_bytes());
     }
 
     /// Does one thing. `body` is the chunk that is to be created.
@@ -158,12 +181,12 @@ impl Requests {
         };
         let name = header.key().expect("it belongs to a generation").to_string();
         let outcome = self.patiently(|| self.store.create(&name, bytes.clone())).await?;
-        let mut counters = ShipCounters::new();
-        counters.puts = 1;
-        counters.sent_bytes = bytes.len() as u64;
+        self.note(|figures| {
+            figures.puts += 1;
+            figures.sent_bytes += bytes.len() as u64;
         // Merged bytes were shipped before.
-        counters.log_bytes = if header.kind == Kind::Merged { 0 } else { header.raw_bytes };
-        self.shipper.add_counters(counters);
+            figures.log_bytes += if header.kind == Kind::Merged { 0 } else { header.raw_bytes };
+        });
         Ok(outcome == PutOutcome::Created)
     }
 
@@ -206,9 +229,7 @@ impl Requests {
             if !may_heal || self.is_once && attempt == TRIES_ONCE {
                 return Err(error.into());
             }
-            let mut counters = ShipCounters::new();
-            counters.retries = 1;
-            self.shipper.add_counters(counters);
+            self.note(|figures| figures.retries += 1);
             tokio::time::sleep(jittered(wait)).await;
             wait = (wait * 2).min(LONGEST_WAIT);
         }

@@ -4,7 +4,7 @@ mod keep;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture};
@@ -99,7 +99,7 @@ impl Shipping {
         let prepared = async {
             state.store(&requests.shipper).await?;
             requests.shipper.hold(Lsn::new(saved.point.lsn), options.max_unshipped)?;
-            requests.shipper.set_generation(u64::from(saved.generation));
+            requests.note(|figures| figures.generation = u64::from(saved.generation));
             requests.set_well()
         };
         if let Err(error) = prepared.await {
@@ -359,6 +359,7 @@ impl Shipping {
         let is_known = self.owner.coming_start().is_some() && shipped <= self.durable;
         if is_known && self.told != Some(shipped) {
             self.requests.shipper.set_shipped(Lsn::new(shipped))?;
+            self.requests.note(|figures| figures.shipped_at = Some(SystemTime::now()));
             self.told = Some(shipped);
         }
         let generation = self.owner.generation();

@@ -44,7 +44,7 @@ pub use report::copy_out::repair;
 pub use report::metrics::{Metrics, RemovedFiles, RemovedStat};
 pub use report::stat::{ParticipantStat, SegmentStat, SegmentState, Stat};
 pub use ship::shipper::Shipper;
-pub use ship::state::{ShipCounters, ShipFault, ShipState, ShipStatus};
+pub use ship::state::{ShipFault, ShipState, ShipStatus};
 pub use state::holds::{Hold, HoldKind, InFlight, ProcessState};
 
 /// An open log.

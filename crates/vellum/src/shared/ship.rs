@@ -9,7 +9,7 @@
 
 use super::event_count;
 use super::participants::Owner;
-use super::primitive::{HintU64, Ordering};
+use super::primitive::Ordering;
 use super::words::ShipWords;
 use crate::Lsn;
 
@@ -60,10 +60,6 @@ impl ShipWords {
     }
 }
 
-/// Counts of shipping: requests that made something, all others, bytes of log, bytes that were
-/// sent, and requests that were made once more.
-pub(crate) type Counters = [u64; 5];
-
 impl ShipWords {
     /// The shipper that was noted last; the holder of the lock counts.
     pub(crate) fn holder(&self) -> Option<Owner> {
@@ -73,23 +69,6 @@ impl ShipWords {
 
     pub(crate) fn set_holder(&self, holder: Option<Owner>) {
         self.holder.store(holder.map_or(0, Owner::to_word), Ordering::SeqCst);
-    }
-
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_generation(&self, generation: u64) {
-        self.generation.store(generation, Ordering::Relaxed);
-    }
-
-    /// When something was shipped last, in seconds since 1970.
-    pub(crate) fn shipped_at(&self) -> u64 {
-        self.shipped_at.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_shipped_at(&self, seconds: u64) {
-        self.shipped_at.store(seconds, Ordering::Relaxed);
     }
 
     /// The state of shipping, and its failure, as `log::ship::state` packs them.
@@ -113,19 +92,5 @@ impl ShipWords {
         self.gap_end.store(0, Ordering::SeqCst);
         self.gap_start.store(start.get(), Ordering::SeqCst);
         self.gap_end.store(end.get(), Ordering::SeqCst);
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        self.counter_words().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn add(&self, more: Counters) {
-        for (word, more) in self.counter_words().into_iter().zip(more) {
-            word.fetch_add(more, Ordering::Relaxed);
-        }
-    }
-
-    fn counter_words(&self) -> [&HintU64; 5] {
-        [&self.puts, &self.gets, &self.log_bytes, &self.sent_bytes, &self.retries]
     }
 }

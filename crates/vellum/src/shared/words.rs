@@ -289,22 +289,17 @@ pub(crate) struct ShipWords {
     pub(crate) wanted_count: EventCountWords,
     /// `participants::Owner` of the shipper, or 0. The holder of the lock counts.
     pub(super) holder: HintU64,
-    pub(super) generation: HintU64,
+    /// Reserved: an earlier version stores the generation here.
+    _generation: HintU64,
     /// The state of shipping, and its failure (`log::ship::state`).
     pub(super) status: HintU64,
-    /// When `shipped` was stored last, in seconds since 1970.
-    pub(super) shipped_at: HintU64,
+    /// Reserved: an earlier version stores here when `shipped` was stored last.
+    _shipped_at: HintU64,
     /// The newest stretch that was removed before it was shipped. `gap_end` is stored last.
     pub(super) gap_start: HintU64,
     pub(super) gap_end: HintU64,
-    /// Requests that made something, and all others.
-    pub(super) puts: HintU64,
-    pub(super) gets: HintU64,
-    /// Bytes of log that were shipped, and bytes that were sent for them.
-    pub(super) log_bytes: HintU64,
-    pub(super) sent_bytes: HintU64,
-    /// Requests that were made once more.
-    pub(super) retries: HintU64,
+    /// Reserved: an earlier version counts requests and bytes here.
+    _counts: [HintU64; 5],
 }
 
 /// A lock between processes (`lock`).

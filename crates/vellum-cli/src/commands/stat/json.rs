@@ -166,7 +166,7 @@ struct Unseen {
 }
 
 impl<'a> Stat<'a> {
-    fn new(log: &Path, State { stat, disk_bytes, rates, .. }: &'a State) -> Stat<'a> {
+    fn new(log: &Path, State { stat, figures, disk_bytes, rates, .. }: &'a State) -> Stat<'a> {
         let holder = stat.held_back_by();
         let epoch = stat.log_id.zip(Some(stat.epoch));
         Stat {
@@ -208,7 +208,7 @@ impl<'a> Stat<'a> {
             gaps: stat.gaps.iter().map(Gap::from).collect(),
             cursors: stat.cursors.iter().map(|cursor| JsonCursor::new(cursor, epoch)).collect(),
             cursors_fault: stat.cursors_fault.clone(),
-            ship: stat.ship.is_shipped().then(|| JsonShip::from(&stat.ship)),
+            ship: stat.ship.is_shipped().then(|| JsonShip::new(&stat.ship, figures)),
             participants: stat.participants.iter().map(Participant::from).collect(),
             holds: stat.holds.iter().map(Hold::from).collect(),
             rates: rates.as_ref(),

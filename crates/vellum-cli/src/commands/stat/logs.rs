@@ -10,6 +10,7 @@ use rustix::fs::statvfs;
 use vellum::Log;
 use vellum::internal::{log_directory, log_link};
 use vellum::stat::{Metrics, Stat};
+use vellum_ship_figures::Figures;
 
 use super::rates::Rates;
 use crate::args::StatArgs;
@@ -47,6 +48,8 @@ pub(super) struct State {
     pub(super) stat: Stat,
     /// Where they were asked for.
     pub(super) metrics: Option<Metrics>,
+    /// Of the process that ships the log.
+    pub(super) figures: Figures,
     pub(super) disk_bytes: u64,
     /// Whether there is no space left where it is.
     pub(super) is_disk_full: bool,
@@ -101,12 +104,14 @@ impl Logs {
         let (stat, at) = (log.stat()?, Instant::now());
         let rates = before.map(|(before, since)| Rates::between(&before, &stat, at - since));
         let metrics = self.has_metrics.then(|| log.metrics());
+        // Where they cannot be read, the rest can.
+        let figures = Figures::of(&log).unwrap_or_default();
         let disk_bytes = disk_bytes(&log_directory(path));
         let open = self.known.values().filter(|known| known.log.is_some()).count();
         let log = Some(log).filter(|_| open < self.open_max);
         self.known.insert(path.into(), Known { directory, log, before: stat.clone(), at });
         let is_disk_full = statvfs(path).is_ok_and(|disk| disk.f_bavail == 0);
-        Ok(State { stat, metrics, disk_bytes, is_disk_full, rates })
+        Ok(State { stat, metrics, figures, disk_bytes, is_disk_full, rates })
     }
 }
 

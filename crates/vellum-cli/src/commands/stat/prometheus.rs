@@ -6,6 +6,7 @@ use prometheus::proto::{
 };
 use vellum::ship::ShipState;
 use vellum::stat::{CommitStat, CursorStat, Hold, Metrics};
+use vellum_ship_figures::Figures;
 
 use super::logs::{Found, State};
 use super::ship::shipped_at;
@@ -30,7 +31,7 @@ struct Page {
 }
 
 impl Page {
-    fn log(&mut self, State { stat, disk_bytes, .. }: &State, metrics: &Metrics) {
+    fn log(&mut self, State { stat, figures, disk_bytes, .. }: &State, metrics: &Metrics) {
         self.positions(metrics);
         let help = "Bytes of log that a power cut may take";
         self.level("unsynced_bytes", help, stat.unsynced_bytes as f64);
@@ -45,7 +46,7 @@ impl Page {
         let help = "1 if the cursors cannot be read, so that nothing is removed";
         self.level("cursors_fault", help, f64::from(stat.cursors_fault.is_some()));
         self.cursors(&stat.cursors);
-        self.ship(&stat.ship);
+        self.ship(&stat.ship, figures);
     }
 
     fn positions(&mut self, metrics: &Metrics) {
@@ -141,7 +142,7 @@ impl Page {
     }
 
     /// Nothing for a log that is not shipped.
-    fn ship(&mut self, state: &ShipState) {
+    fn ship(&mut self, state: &ShipState, figures: &Figures) {
         if !state.is_shipped() {
             return;
         }
@@ -154,14 +155,13 @@ impl Page {
         self.level("shipped_bytes", help, state.shipped.get() as f64);
         self.level("ship_lag_bytes", "Bytes durable and not shipped", state.lag_bytes as f64);
         let help = "When the shipper has last shipped something, in seconds since 1970";
-        self.level("shipped_time_seconds", help, shipped_at(state).unwrap_or(0) as f64);
-        self.level("ship_generation", "Generation shipped to", state.generation as f64);
-        let counters = state.counters;
-        self.total("ship_puts", "Requests that make an object", counters.puts);
-        self.total("ship_gets", "All other requests", counters.gets);
-        self.total("ship_retries", "Requests made once more", counters.retries);
-        self.total("ship_log_bytes", "Bytes of log shipped", counters.log_bytes);
-        self.total("ship_sent_bytes", "Bytes sent for them", counters.sent_bytes);
+        self.level("shipped_time_seconds", help, shipped_at(figures).unwrap_or(0) as f64);
+        self.level("ship_generation", "Generation shipped to", figures.generation as f64);
+        self.total("ship_puts", "Requests that make an object", figures.puts);
+        self.total("ship_gets", "All other requests", figures.gets);
+        self.total("ship_retries", "Requests made once more", figures.retries);
+        self.total("ship_log_bytes", "Bytes of log shipped", figures.log_bytes);
+        self.total("ship_sent_bytes", "Bytes sent for them", figures.sent_bytes);
     }
 
     fn hold(&self, hold: &Hold) -> Metric {

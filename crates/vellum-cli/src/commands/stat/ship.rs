@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 use vellum::Lsn;
 use vellum::ship::{ShipState, ShipStatus};
+use vellum_ship_figures::Figures;
 
 use crate::table::bytes;
 
@@ -18,7 +19,7 @@ pub(super) struct JsonShip {
     pid: Option<u32>,
     generation: u64,
     shipped: u64,
-    /// Seconds since 1970; `null` where no shipper has said anything since the last boot.
+    /// Seconds since 1970; `null` where nothing was shipped.
     shipped_at: Option<u64>,
     lag_bytes: u64,
     /// From here on records are kept for the shipper.
@@ -32,32 +33,31 @@ pub(super) struct JsonShip {
     retries: u64,
 }
 
-impl From<&ShipState> for JsonShip {
-    fn from(state: &ShipState) -> JsonShip {
-        let counters = state.counters;
+impl JsonShip {
+    pub(super) fn new(state: &ShipState, figures: &Figures) -> JsonShip {
         JsonShip {
             status: state.status.as_str(),
             fault: state.fault.map(|(fault, _)| fault.as_str()),
             fault_number: state.fault.map(|(_, number)| number),
             pid: state.pid,
-            generation: state.generation,
+            generation: figures.generation,
             shipped: state.shipped.get(),
-            shipped_at: shipped_at(state),
+            shipped_at: shipped_at(figures),
             lag_bytes: state.lag_bytes,
             held_from: state.held_from.map(Lsn::get),
             gap: state.gap.map(|(from, to)| (from.get(), to.get())),
-            puts: counters.puts,
-            gets: counters.gets,
-            log_bytes: counters.log_bytes,
-            sent_bytes: counters.sent_bytes,
-            retries: counters.retries,
+            puts: figures.puts,
+            gets: figures.gets,
+            log_bytes: figures.log_bytes,
+            sent_bytes: figures.sent_bytes,
+            retries: figures.retries,
         }
     }
 }
 
-/// When the shipper last said something, in seconds since 1970.
-pub(super) fn shipped_at(state: &ShipState) -> Option<u64> {
-    Some(state.shipped_at?.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs())
+/// When something was shipped last, in seconds since 1970.
+pub(super) fn shipped_at(figures: &Figures) -> Option<u64> {
+    Some(figures.shipped_at?.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs())
 }
 
 /// One line about it, if there is something to tell.

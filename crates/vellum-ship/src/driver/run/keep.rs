@@ -65,7 +65,7 @@ impl Shipping {
         let has_gaps = self.options.max_unshipped.is_some();
         self.owner = Owner::new(&saved, self.options.in_flight, has_gaps);
         self.set_durable(self.durable);
-        self.requests.shipper.set_generation(u64::from(saved.generation));
+        self.requests.note(|figures| figures.generation = u64::from(saved.generation));
         self.upkeep.merge_with(merger(&state, &saved, self.requests.segment_bytes));
         (self.rotate, self.not_here) = (Rotate::Not, saved.point.lsn);
         self.state = state;

@@ -101,6 +101,16 @@ impl Ship<'_> {
         ship::state::state(self.core)
     }
 
+    /// The figures that the shipper has stored ([`Shipper::set_figures`]); `None` where none were.
+    /// The crate `vellum-ship-figures` knows those of `vellum ship`.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) where their file cannot be read.
+    pub fn figures(self) -> Result<Option<Vec<u8>>> {
+        ship::saved::figures(&self.core.files)
+    }
+
     /// The right to ship the log, if no other process has it; it ends when it is dropped, or when
     /// the process dies. For programs that ship; the log sends nothing itself.
     ///

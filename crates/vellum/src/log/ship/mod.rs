@@ -4,7 +4,7 @@
 mod election;
 pub(crate) mod hold;
 pub(crate) mod raw;
-mod saved;
+pub(crate) mod saved;
 pub(crate) mod shape;
 pub(crate) mod shipper;
 pub(crate) mod state;

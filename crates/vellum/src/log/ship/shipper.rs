@@ -11,7 +11,7 @@ use crate::log::layout::framed::Frames;
 use crate::log::read::reader::start::starts_record;
 use crate::log::ship::election;
 use crate::log::ship::raw::{self, Piece, Raw};
-use crate::log::ship::state::{self, ShipCounters, ShipFault, ShipStatus};
+use crate::log::ship::state::{self, ShipFault, ShipStatus};
 use crate::log::ship::{hold, saved};
 use crate::log::state::byte_lock::ByteLock;
 use crate::log::state::core::Core;
@@ -19,7 +19,6 @@ use crate::log::state::place;
 use crate::shared::participants::SHIPPER_BYTE;
 use crate::shared::words::ShipWords;
 use crate::shared::{commit, event_count};
-use crate::sys::clock;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Ends of records behind `shipped` that are remembered.
@@ -201,7 +200,6 @@ impl Shipper {
         let behind = ends.split_off(&Lsn::new(end.get().saturating_add(1)));
         let known = std::mem::replace(&mut *ends, behind).pop_last();
         let whole = known.unwrap_or_else(|| self.words().whole().min(end));
-        self.words().set_shipped_at(clock::seconds());
         self.words().store(end, whole);
         Ok(())
     }
@@ -249,7 +247,7 @@ impl Shipper {
     /// [`Io`](crate::ErrorKind::Io).
     pub fn load(&self) -> Result<Option<Vec<u8>>> {
         self.check_mine()?;
-        saved::load(&self.core)
+        saved::load(&self.core.files)
     }
 
     /// Replaces what a shipper must know after a crash: the file `ship` beside the segments, of at
@@ -270,14 +268,30 @@ impl Shipper {
         saved::save(&self.core, bytes)
     }
 
-    /// Says to which generation is shipped.
-    pub fn set_generation(&self, generation: u64) {
-        self.words().set_generation(generation);
+    /// As [`ship::Ship::figures`](crate::ship::Ship::figures).
+    ///
+    /// # Errors
+    ///
+    /// As for that.
+    pub fn figures(&self) -> Result<Option<Vec<u8>>> {
+        saved::figures(&self.core.files)
     }
 
-    /// Counts what was done since the last call.
-    pub fn add_counters(&self, more: ShipCounters) {
-        self.words().add(more.to_numbers());
+    /// Stores figures for everybody who has the log open: the file `ship-figures` beside the
+    /// segments, of at most 4096 bytes. The log does not know their meaning. One thread at a time
+    /// may call this.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`](crate::ErrorKind::Busy) in a forked child;
+    /// [`NoSpace`](crate::ErrorKind::NoSpace); [`Io`](crate::ErrorKind::Io).
+    ///
+    /// # Durability
+    ///
+    /// None. A handle that reads at that moment may get half of them.
+    pub fn set_figures(&self, bytes: &[u8]) -> Result<()> {
+        self.check_mine()?;
+        saved::set_figures(&self.core.files, bytes)
     }
 
     /// Keeps the records from `from` on from being removed, but no more than `max_bytes`, also

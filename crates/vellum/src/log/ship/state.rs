@@ -1,11 +1,8 @@
 //! The state of shipping, for all processes that have the log open.
 
-use std::time::{Duration, SystemTime};
-
 use crate::log::ship::{election, hold};
 use crate::log::state::core::Core;
 use crate::log::state::extent;
-use crate::shared::ship::Counters;
 use crate::shared::words::ShipWords;
 use crate::{Lsn, Result};
 
@@ -48,22 +45,6 @@ pub enum ShipFault {
     Local = 6,
 }
 
-/// The work of the shipper, counted since the control file was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ShipCounters {
-    /// Requests that make an object.
-    pub puts: u64,
-    /// All other requests.
-    pub gets: u64,
-    /// Bytes of log that were shipped.
-    pub log_bytes: u64,
-    /// Bytes that were sent for them.
-    pub sent_bytes: u64,
-    /// Requests that were made once more.
-    pub retries: u64,
-}
-
 /// How shipping goes ([`ship::Ship::state`](crate::ship::Ship::state)).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -74,20 +55,14 @@ pub struct ShipState {
     pub fault: Option<(ShipFault, u16)>,
     /// The process that ships, where it can be seen.
     pub pid: Option<u32>,
-    /// Number of the generation that is shipped to.
-    pub generation: u64,
     /// End of the shipped records, or zero where no shipper has reported it since the last boot.
     pub shipped: Lsn,
-    /// When that was said.
-    pub shipped_at: Option<SystemTime>,
     /// Bytes that are durable and not shipped, where [`shipped`](ShipState::shipped) is known.
     pub lag_bytes: u64,
     /// From here on the log keeps records for the shipper, if it does.
     pub held_from: Option<Lsn>,
     /// The newest stretch that was removed here before it was shipped.
     pub gap: Option<(Lsn, Lsn)>,
-    /// The work so far.
-    pub counters: ShipCounters,
 }
 
 impl ShipState {
@@ -111,16 +86,11 @@ pub(crate) fn without_hold(core: &Core) -> Result<ShipState> {
     let stops = matches!(status, ShipStatus::Fenced | ShipStatus::Diverged);
     let shipped = words.shipped();
     let durable = crate::shared::commit::durable(&core.words().commits);
-    let seconds = words.shipped_at();
     Ok(ShipState {
         status: if is_running || stops { status } else { ShipStatus::None },
         fault,
         pid: is_running.then(|| election::shipper_pid(core)).flatten(),
-        generation: words.generation(),
         shipped,
-        shipped_at: SystemTime::UNIX_EPOCH
-            .checked_add(Duration::from_secs(seconds))
-            .filter(|_| seconds != 0),
         lag_bytes: if shipped == Lsn::ZERO {
             0
         } else {
@@ -128,7 +98,6 @@ pub(crate) fn without_hold(core: &Core) -> Result<ShipState> {
         },
         held_from: None,
         gap: words.gap(),
-        counters: ShipCounters::from_numbers(words.counters()),
     })
 }
 
@@ -178,19 +147,4 @@ pub(crate) fn status(words: &ShipWords) -> (ShipStatus, Option<(ShipFault, u16)>
     let kind = usize::from((word >> 32) as u16).checked_sub(1);
     let fault = kind.and_then(|index| ShipFault::ALL.get(index).copied());
     (status, fault.map(|fault| (fault, (word >> 48) as u16)))
-}
-
-impl ShipCounters {
-    /// Nothing.
-    pub fn new() -> ShipCounters {
-        ShipCounters::default()
-    }
-
-    fn from_numbers([puts, gets, log_bytes, sent_bytes, retries]: Counters) -> ShipCounters {
-        ShipCounters { puts, gets, log_bytes, sent_bytes, retries }
-    }
-
-    pub(crate) fn to_numbers(self) -> Counters {
-        [self.puts, self.gets, self.log_bytes, self.sent_bytes, self.retries]
-    }
 }
