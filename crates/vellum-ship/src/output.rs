@@ -14,6 +14,13 @@ pub(crate) fn say(text: impl fmt::Display) {
     output::say(escaped(text));
 }
 
+/// Says what was lost before it was shipped.
+pub(crate) fn say_gaps(gaps: &[(u64, u64)]) {
+    for (start, end) in gaps {
+        say(format_args!("{start} to {end} were lost before they were shipped"));
+    }
+}
+
 /// Prints lines for people, which no terminal obeys either.
 pub(crate) fn print(text: impl fmt::Display) -> Result<()> {
     output::print(&format!("{}\n", escaped_lines(text)))

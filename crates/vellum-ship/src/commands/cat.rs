@@ -100,9 +100,7 @@ async fn cat_one(args: &CatArgs, url: &str) -> Result<Outcome> {
 async fn wanted(plan: &Plan, args: &CatArgs, remote: &Remote) -> Result<Extent> {
     let until = args.to.map_or(Until::End, |to| Until::Position(to.min(plan.end.lsn)));
     let extent = Extent::of(plan, until, remote.store().as_ref()).await?;
-    for (start, end) in extent.gaps() {
-        output::say(format_args!("{start} to {end} were lost before they were shipped"));
-    }
+    output::say_gaps(&extent.gaps());
     Ok(extent)
 }
 

@@ -77,9 +77,7 @@ fn tell_cuts(restored: &Restored) {
             seal.start
         ));
     }
-    for (start, end) in &restored.gaps {
-        output::say(format_args!("{start} to {end} were lost before they were shipped"));
-    }
+    output::say_gaps(&restored.gaps);
 }
 
 /// The report as JSON.

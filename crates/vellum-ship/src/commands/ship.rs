@@ -72,6 +72,7 @@ pub(super) async fn run(args: ShipArgs) -> Result<Outcome> {
         take_over: args.take_over,
         max_unshipped: args.max_unshipped,
         in_flight: IN_FLIGHT,
+        note: |text| output::say(text),
     };
     let (rotate, retain) = (args.rotate, args.retain.map(kept));
     let keep = KeepOptions { rotate, retain, note: |text| output::say(text) };

@@ -7,7 +7,7 @@ use vellum_command::outcome::{Outcome, Result};
 use vellum_command::output::print_json;
 use vellum_ship::decide::Plan;
 use vellum_ship::object::Kind;
-use vellum_ship::read::Remote;
+use vellum_ship::read::{Remote, gaps};
 
 use super::remote;
 use crate::output;
@@ -15,6 +15,7 @@ use crate::output;
 /// Show what is stored of a log: positions, generations, gaps, and when it was shipped last
 ///
 /// Costs a list and a small request for each object. Bodies are not read: `vellum verify URL` does.
+/// Exits with 3 if something was lost before it was shipped.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  vellum stat --json s3://bucket/app")]
 pub(super) struct StatArgs {
@@ -31,13 +32,15 @@ pub(super) async fn run(args: StatArgs) -> Result<Outcome> {
     let value = describe(&remote, &plan);
     if args.json {
         print_json(&value)?;
-        return Ok(Outcome::Good);
+    } else {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+            output::print(format_args!("{:<16} {text}", name.replace('_', " ")))?;
+        }
     }
-    for (name, value) in value.as_object().into_iter().flatten() {
-        let text = value.as_str().map_or_else(|| value.to_string(), String::from);
-        output::print(format_args!("{:<16} {text}", name.replace('_', " ")))?;
-    }
-    Ok(Outcome::Good)
+    let gaps = gaps(&plan.pieces);
+    output::say_gaps(&gaps);
+    Ok(if gaps.is_empty() { Outcome::Good } else { Outcome::Damaged })
 }
 
 fn describe(remote: &Remote, plan: &Plan) -> serde_json::Value {

@@ -93,9 +93,7 @@ fn as_json(plan: &Plan, found: &Found) -> serde_json::Value {
 }
 
 fn tell(plan: &Plan, found: &Found) {
-    for (start, end) in &found.gaps {
-        output::say(format_args!("{start} to {end} were lost before they were shipped"));
-    }
+    output::say_gaps(&found.gaps);
     let verdict = match (found.damage.len(), found.gaps.len()) {
         (0, 0) => "all good".to_string(),
         (0, gaps) => format!("lost in {gaps} gaps before it was shipped"),

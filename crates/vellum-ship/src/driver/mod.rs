@@ -9,6 +9,7 @@ mod run;
 mod start;
 mod state;
 mod trim;
+mod trouble;
 mod upkeep;
 
 pub use error::ShipError;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tokio::task::spawn_blocking;
@@ -12,6 +12,8 @@ use vellum_ship_figures::Figures;
 
 use super::ShipError;
 use super::local;
+use super::start::ShipOptions;
+use super::trouble::Trouble;
 use crate::decide::{Answer, Ask};
 use crate::object::{self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, merged_prefix};
 use crate::pool::{Buffer, Pool};
@@ -40,6 +42,9 @@ pub(super) struct Requests {
     has_gap: AtomicBool,
     /// For everybody who has the log open.
     figures: Mutex<Figures>,
+    /// What was said of a store that takes no requests.
+    trouble: Mutex<Trouble>,
+    note: fn(&str),
 }
 
 /// A chunk that is to be created.
@@ -87,21 +92,21 @@ pub(super) fn nanos(time: SystemTime) -> u64 {
 }
 
 impl Requests {
-    /// Requests with buffers for so many chunks in flight, and the one that comes next.
+    /// Requests with buffers for the chunks in flight, and the one that comes next.
     pub(super) async fn new(
         store: Arc<dyn Store>,
         shipper: Shipper,
         shape: &LogShape,
-        is_once: bool,
-        in_flight: usize,
+        options: &ShipOptions,
     ) -> Requests {
-        let pool = local::pool(in_flight + 2);
+        let pool = local::pool(options.in_flight + 2);
         let spare = Arc::new(Mutex::new(pool.take().await));
         // They may be of another version, or cannot be read: counting begins anew.
         let figures = Mutex::new(Figures::read(|| shipper.figures()).unwrap_or_default());
         let (shipper, has_gap) = (Arc::new(shipper), AtomicBool::new(false));
         let (log_id, segment_bytes) = (shape.log_id().to_bytes(), shape.segment_capacity_bytes());
         let is_text = shape.layout() == Layout::Text;
+        let (is_once, note, trouble) = (options.once, options.note, Mutex::default());
         Requests {
             store,
             shipper,
@@ -113,6 +118,8 @@ impl Requests {
             spare,
             has_gap,
             figures,
+            trouble,
+            note,
         }
     }
 
@@ -204,6 +211,12 @@ impl Requests {
         Ok(self.shipper.set_status(status, None)?)
     }
 
+    /// Says why requests are repeated, where it is time to.
+    fn say_trouble(&self, error: &StoreError) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.line(Instant::now(), error).iter().for_each(|line| (self.note)(line));
+    }
+
     /// Repeats a request until it succeeds or fails for good. Every process that has the log open
     /// can see the failure.
     pub(super) async fn patiently<T, F>(
@@ -229,6 +242,7 @@ impl Requests {
             if !may_heal || self.is_once && attempt == TRIES_ONCE {
                 return Err(error.into());
             }
+            self.say_trouble(&error);
             self.note(|figures| figures.retries += 1);
             tokio::time::sleep(jittered(wait)).await;
             wait = (wait * 2).min(LONGEST_WAIT);

@@ -33,6 +33,8 @@ pub struct ShipOptions {
     pub max_unshipped: Option<u64>,
     /// Objects in flight.
     pub in_flight: usize,
+    /// Hears that the store takes no requests, and why: at first, and then at growing intervals.
+    pub note: fn(&str),
 }
 
 /// The needs of a start.
@@ -60,8 +62,7 @@ pub async fn start(
     options: ShipOptions,
 ) -> Result<Shipping, ShipError> {
     let shape = log.ship().shape()?;
-    let (is_once, in_flight) = (options.once, options.in_flight);
-    let requests = Requests::new(store, shipper, &shape, is_once, in_flight).await;
+    let requests = Requests::new(store, shipper, &shape, &options).await;
     Starting { log, requests, options, shape }.begin().await
 }
 

@@ -84,9 +84,14 @@ impl Extent {
 
     /// The ranges that were lost before they were shipped.
     pub fn gaps(&self) -> Vec<(u64, u64)> {
-        let gaps = self.pieces.iter().filter(|piece| piece.header.kind == Kind::Gap);
-        gaps.map(|piece| (piece.header.start, piece.until)).collect()
+        gaps(&self.pieces)
     }
+}
+
+/// What was lost before it was shipped, of these pieces.
+pub fn gaps(pieces: &[Piece]) -> Vec<(u64, u64)> {
+    let gaps = pieces.iter().filter(|piece| piece.header.kind == Kind::Gap);
+    gaps.map(|piece| (piece.header.start, piece.until)).collect()
 }
 
 fn within(plan: &Plan, position: u64) -> Result<u64, ReadError> {

@@ -15,7 +15,7 @@ mod restore;
 mod retry;
 
 pub use error::ReadError;
-pub use extent::{Extent, Until};
+pub use extent::{Extent, Until, gaps};
 pub use fetch::{Fetched, fetch_all};
 pub use logs::find_logs;
 pub use pieces::Pieces;

@@ -198,6 +198,7 @@ pub(crate) fn options(take_over: bool) -> ShipOptions {
         take_over,
         max_unshipped: None,
         in_flight: 4,
+        note: |_| {},
     }
 }
 

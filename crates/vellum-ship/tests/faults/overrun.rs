@@ -125,7 +125,7 @@ fn a_trim_of_the_original_is_told_by_a_restore() {
 /// The reports of the commands on it, and a restore.
 fn look(place: &Place) {
     let stat = place.command(&["stat", "--json", place.url()]).output().unwrap();
-    good(&stat);
+    assert_eq!(stat.status.code(), Some(3), "{}", text(&stat));
     let stat: serde_json::Value = serde_json::from_slice(&stat.stdout).unwrap();
     assert!(stat["gaps"].as_u64() > Some(0), "{stat}");
     let verified = place.command(&["verify", place.url()]).output().unwrap();

@@ -72,6 +72,29 @@ fn a_shipper_outlives_what_may_be_over_later() {
     assert!(place.restored() == records_in(&place.path("log")));
 }
 
+// A shipper that tried again for hours said nothing.
+#[test]
+fn a_shipper_says_that_it_tries_again() {
+    let server = WrongServer::start(37, 0);
+    let place = shipped(&server);
+    let log = Kind::Text.open(&place.path("log"));
+    let mut shipper = place.spawn("log", &[]);
+    server.refuse(Some((503, "SlowDown")));
+    append(&place, Kind::Text, "while it refuses", 10);
+    let start = Instant::now();
+    while !shipper.said().contains("SlowDown: by the test; it is tried again") {
+        assert_eq!(shipper.ended(), None);
+        assert!(start.elapsed() < PATIENCE, "{}", shipper.said());
+        std::thread::yield_now();
+    }
+    server.refuse(None);
+    while log.ship().end() < log.durable() {
+        assert!(start.elapsed() < PATIENCE, "nothing is shipped afterwards");
+        std::thread::yield_now();
+    }
+    shipper.kill();
+}
+
 #[test]
 fn a_shipper_ends_where_only_a_new_start_mends_it() {
     let server = WrongServer::start(29, 0);

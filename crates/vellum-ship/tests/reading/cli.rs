@@ -90,6 +90,13 @@ async fn a_gap_in_one_of_many_logs_is_told_by_the_exit_code() {
     let said = text(&cat.stderr);
     assert!(said.contains("were lost before they were shipped"), "{said}");
     assert_eq!(cat.status.code(), Some(3), "{said}");
+    for words in [&["stat", &url][..], &["stat", "--json", &url]] {
+        let stat = run(words);
+        let said = text(&stat.stderr);
+        assert!(said.contains("were lost before they were shipped"), "{said}");
+        assert_eq!(stat.status.code(), Some(3), "{words:?}: {said}");
+        assert!(text(&stat.stdout).contains("gaps"));
+    }
 }
 
 /// Each log is one chunk: by the times of these, one log would come before the other.

@@ -25,6 +25,7 @@ fn once(url: &str) -> ShipOptions {
         take_over: false,
         max_unshipped: None,
         in_flight: 4,
+        note: |_| {},
     }
 }
 
