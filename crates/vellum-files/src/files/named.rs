@@ -23,16 +23,11 @@ const LINKS_MAX: usize = 40;
 /// The directory of the log that `path` names; `makes_link` says that a new one is to have a link.
 pub fn directory(path: &Path, makes_link: bool) -> PathBuf {
     let Some(target) = target_of_link(path) else { return path.to_path_buf() };
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => match linked(path) {
-            Some(directory) => directory,
-            None if fs::metadata(path).is_ok() => path.to_path_buf(),
-            None if makes_link || holds_log(&target) => target,
-            None => path.to_path_buf(),
-        },
-        Ok(_) => path.to_path_buf(),
-        Err(_) if makes_link || holds_log(&target) => target,
-        Err(_) => path.to_path_buf(),
+    match linked(path) {
+        Some(directory) => directory,
+        None if fs::metadata(path).is_ok() => path.to_path_buf(),
+        None if makes_link || holds_log(&target) => target,
+        None => path.to_path_buf(),
     }
 }
 
@@ -72,7 +67,8 @@ fn target_of_link(path: &Path) -> Option<PathBuf> {
     (is_file && name.len() <= NAME_BYTES_MAX).then(|| path.with_file_name(name))
 }
 
-/// The directory whose `current` a link leads to, perhaps through other links, if it is there.
+/// The directory whose `current` a link leads to, perhaps through other links, if it is there. The
+/// last of those links, which is the log's own, may be gone.
 fn linked(link: &Path) -> Option<PathBuf> {
     let mut link = link.to_path_buf();
     for _ in 0..LINKS_MAX {
@@ -80,6 +76,9 @@ fn linked(link: &Path) -> Option<PathBuf> {
         let directory = directory_of(&target);
         if target.file_name()? == CURRENT_NAME && holds_log(directory) {
             return Some(directory.to_path_buf());
+        }
+        if fs::symlink_metadata(&target).is_err() {
+            return target_of_link(&target).filter(|directory| holds_log(directory));
         }
         link = target;
     }

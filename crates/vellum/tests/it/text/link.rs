@@ -207,6 +207,22 @@ fn a_link_to_the_link_of_a_log_is_followed() {
 }
 
 #[test]
+fn a_link_to_a_link_that_is_gone_leads_to_the_log_all_the_same() {
+    let dir = scratch();
+    let path = closed(dir.path());
+    let link = dir.path().join("l.log");
+    symlink("app.log", &link).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(payloads(&takes(&link).unwrap()), [b"one\n"]);
+    linked().open(&link).unwrap().append(b"two\n").unwrap();
+    assert_eq!(text(&link), "one\ntwo\n", "the link of the log is made again");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let error = takes(&link).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "what is at the path is another thing: {error}");
+}
+
+#[test]
 fn a_log_whose_name_leaves_no_room_for_a_link_is_a_directory() {
     for (len, is_link) in [(253, true), (254, false), (255, false)] {
         let dir = scratch();
