@@ -137,9 +137,9 @@ impl Rights {
     fn give(&self, fd: &OwnedFd) -> io::Result<()> {
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         match fs::fchown(fd, Some(uid), Some(gid)) {
-            // A member of the group may give a file to it.
-            Err(Errno::PERM) => match fs::fchown(fd, None, Some(gid)) {
-                Err(Errno::PERM | Errno::INVAL) => Ok(()),
+            // A member of the group may give a file to it. A filter may have the call fail.
+            Err(Errno::PERM | Errno::NOSYS) => match fs::fchown(fd, None, Some(gid)) {
+                Err(Errno::PERM | Errno::NOSYS | Errno::INVAL) => Ok(()),
                 answer => answer,
             },
             // A user that this user namespace does not know of.

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use vellum::{Create, ErrorKind, Fill, Layout, Log, Options, Tuning};
+use vellum_testing::kernel::where_it_fails;
 
 use crate::support::child::{self, Child};
 use crate::support::{assert_sound, become_user, is_root, payloads, place, small};
@@ -265,5 +266,24 @@ fn who_may_not_give_files_away_is_refused_and_the_others_go_on() {
         let after = payloads(&Options::default().read_only(true).open(&log).unwrap());
         assert!(after.starts_with(&before));
         assert_eq!(act(user(SERVICE), &log, "use", layout, 0), "done");
+    }
+}
+
+/// As in a service whose filter has calls fail that give files away.
+#[test]
+fn root_makes_files_that_all_may_use_where_it_cannot_give_them_away() {
+    if !is_root("root_makes_files_that_all_may_use") {
+        return;
+    }
+    for errno in [libc::EPERM, libc::ENOSYS] {
+        for (mode, wanted) in [(0o666, Ok(())), (0o644, Err(ErrorKind::PermissionDenied))] {
+            let (_dir, log) = home_of(SERVICE, SERVICE, 0o755);
+            let maker = User { umask: 0, ..user(SERVICE) };
+            assert_eq!(act(maker, &log, "create", Layout::Text, mode), "done");
+            let made = where_it_fails(libc::SYS_fchown, errno, || {
+                Options::default().open(&log).and_then(|log| make_files(&log))
+            });
+            assert_eq!(made.map_err(|error| error.kind()), wanted, "errno {errno}, {mode:o}");
+        }
     }
 }
