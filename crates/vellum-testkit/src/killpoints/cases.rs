@@ -112,9 +112,10 @@ fn cases_on_the_device() -> Vec<Case> {
         add(
             framed,
             &[SetCheckpoint, Commit, CommitRollOver, Trim, Close, Recover],
-            &[Between],
+            &[Between, Marking],
             fill,
         );
+        add(framed, &[SetCheckpoint, Commit, Close], &[Trimming], fill);
     }
     let staged = Fill::Staged;
     add(framed, &[CommitByFlush], &[Opener, Attached, Waiting, Committing], staged);

@@ -126,6 +126,17 @@ pub enum Survivor {
     /// A process that opens the log, commits a record and leaves while the victim is stopped at the
     /// point, as far as it can. The victim lives on, and is killed when it is done.
     Between,
+    /// The same; it stores a checkpoint of its own.
+    Marking,
+    /// The same; it appends over several segments then, and trims all of the log.
+    Trimming,
+}
+
+impl Survivor {
+    /// Whether the victim lives on while it comes and goes.
+    pub fn is_between(self) -> bool {
+        matches!(self, Survivor::Between | Survivor::Trimming | Survivor::Marking)
+    }
 }
 
 /// One row of the test.

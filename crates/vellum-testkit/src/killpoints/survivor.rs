@@ -76,7 +76,9 @@ impl Scene<'_> {
             Survivor::Waiting => self.play_waiting(own, strike),
             Survivor::Follower => self.play_follower(own, strike),
             Survivor::Committing => self.play_committing(strike),
-            Survivor::Between => self.play_between(own, strike),
+            Survivor::Between | Survivor::Trimming | Survivor::Marking => {
+                self.play_between(own, strike)
+            }
         }
     }
 
@@ -139,7 +141,15 @@ impl Scene<'_> {
         let work = || {
             self.page.word(READY).store(1, Ordering::SeqCst);
             let log = self.case.options().open(self.dir)?;
-            self.append_and_commit(&log, own).map(drop).map_err(anyhow::Error::msg)
+            let lsn = self.append_and_commit(&log, own).map_err(anyhow::Error::msg)?;
+            if self.case.survivor != Survivor::Between {
+                self.page.word(durable::MARKED).store(lsn.get(), Ordering::SeqCst);
+                log.checkpoint().set(lsn)?;
+            }
+            if self.case.survivor == Survivor::Trimming {
+                self.trim_all(&log)?;
+            }
+            Ok(())
         };
         let between = self.start(work)?;
         // It waits for the victim where that holds something.
@@ -153,9 +163,21 @@ impl Scene<'_> {
         for record in &records {
             self.append(&log, *record)?;
         }
+        if self.case.survivor == Survivor::Trimming {
+            records.splice(..0, trimmed(self.case));
+        }
         records.insert(0, own);
         self.finish_with(log, None, &records)?;
         Ok(elapsed)
+    }
+
+    /// Appends over several segments, and trims all of it, its last commit record too.
+    fn trim_all(&self, log: &Log) -> anyhow::Result<()> {
+        for record in trimmed(self.case) {
+            self.append_and_commit(log, record).map_err(anyhow::Error::msg)?;
+        }
+        log.trim(log.published())?;
+        Ok(())
     }
 
     fn play_follower(&self, own: Payload, strike: &mut dyn Strike) -> Result<u64, Fault> {
@@ -264,8 +286,11 @@ impl Scene<'_> {
         let is_done = self.page.word(DONE).load(Ordering::SeqCst) == 1;
         let mut expected = case.expected(own, is_done, records);
         let found = check::read_all(&log)?;
-        if matches!(case.survivor, Survivor::Committing | Survivor::Between) {
+        if case.survivor == Survivor::Committing || case.survivor.is_between() {
             durable::put_in_place(case, &mut expected, &found);
+        }
+        if case.survivor == Survivor::Trimming {
+            forget_trimmed(case, &mut expected);
         }
         if case.operation == Operation::Trim {
             self.finish_trim(&log, is_done, &mut expected, &found)?;
@@ -392,4 +417,19 @@ pub(crate) fn later(case: &Case) -> Vec<Payload> {
     let mut payloads = vec![Payload::new('w', 1, case.operation.len_behind_death())];
     payloads.extend((2..2 + count).map(|number| Payload::new('w', number, long)));
     payloads
+}
+
+/// What a process appends before it trims all of it.
+fn trimmed(case: &Case) -> Vec<Payload> {
+    let long = case.operation.segment_capacity() as usize / 2;
+    (0..6).map(|number| Payload::new('s', number, long)).collect()
+}
+
+/// What came before the end of [`trimmed`] is gone; the victim's record may have come later.
+fn forget_trimmed(case: &Case, expected: &mut Expected) {
+    let newest = expected.iter().rposition(|(payload, _)| payload.writer == 's');
+    let own = case.operation.records();
+    for (payload, need) in expected.iter_mut().take(newest.map_or(0, |newest| newest + 1)) {
+        *need = if own.contains(payload) { Need::May(0) } else { Need::Never };
+    }
 }
