@@ -101,6 +101,26 @@ fn threads_forks_and_other_programs_share_a_log_and_death_loses_nothing() {
     build_and_run("processes.c");
 }
 
+/// Numbers of system calls are those of x86-64.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn programs_do_their_work_in_a_filtered_service() {
+    use vellum_testing::kernel::{Refusal, run_filtered};
+    if !have(&["cc", "pkg-config"]) {
+        return;
+    }
+    for name in ["calls.c", "processes.c", "wal.c", "bus_handler.c"] {
+        let built = scratch();
+        let program = compile(built.path(), name, &shared(), &[]);
+        for refusal in [Refusal::Kill, Refusal::Fail(libc::EPERM), Refusal::Fail(libc::ENOSYS)] {
+            let dir = scratch();
+            let mut command = command(&program, dir.path());
+            run_filtered(&mut command, refusal);
+            run(&mut command);
+        }
+    }
+}
+
 #[test]
 fn handles_are_held_by_destructors_in_cpp() {
     build_and_run("raii.cpp");
