@@ -25,6 +25,8 @@ const STALL: f64 = 20.0;
 const STALL_MIN_US: f64 = 100_000.0;
 /// One stall is told only if it is so long.
 const STALL_ALONE_US: f64 = 1_000_000.0;
+/// Stalls have one length if each takes at least this share of the longest.
+const ONE_LENGTH: f64 = 0.75;
 /// What is seen in more of the ticks is not rare.
 const RARE: f64 = 0.3;
 /// Of ten ticks of a flat rate the highest and the lowest are no farther apart than this share of
@@ -281,11 +283,16 @@ fn stalls(evidence: &Evidence<'_>) -> Option<Finding> {
     if !is_rare || !is_told || longest == 0.0 {
         return None;
     }
+    let long: Vec<&&Tick> =
+        stalled.iter().copied().filter(|tick| tick.max_us >= longest / 2.0).collect();
     let gaps: Vec<f64> =
-        stalled.windows(2).map(|pair| (pair[1].at_ms - pair[0].at_ms) / 1e3).collect();
+        long.windows(2).map(|pair| (pair[1].at_ms - pair[0].at_ms) / 1e3).collect();
     let every = regular(&gaps);
-    // Where processors are scarce a writer stands still now and then, but not by the clock.
-    if evidence.processors.are_scarce() && every.is_none() && longest < STALL_ALONE_US {
+    // Where processors are scarce a writer stands still now and then, but neither by the clock nor
+    // always for the same time.
+    let is_by_clock = every.is_some() || longest >= STALL_ALONE_US;
+    let is_believed = is_by_clock && has_one_length(&long, longest, stalled.len());
+    if evidence.processors.are_scarce() && !is_believed {
         return None;
     }
     let every = every.map_or_else(String::new, |gap| format!(", every {gap:.0} s"));
@@ -296,6 +303,12 @@ fn stalls(evidence: &Evidence<'_>) -> Option<Finding> {
         evidence.weight_of_stops(longest, share),
         format!("{times} all writes stood still, for up to {:.0} ms{every}", longest / 1e3),
     ))
+}
+
+/// Are the long stalls, which are more than half of all, about as long as the longest?
+fn has_one_length(long: &[&&Tick], longest: f64, all: usize) -> bool {
+    let is_as_long = |tick: &&&Tick| tick.max_us >= ONE_LENGTH * longest;
+    long.len() >= 2 && long.len() * 2 > all && long.iter().all(is_as_long)
 }
 
 /// The gap that all of `gaps` are about as long as.

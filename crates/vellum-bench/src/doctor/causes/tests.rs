@@ -140,17 +140,28 @@ fn waiting_for_a_processor_is_neither_jitter_nor_a_budget() {
 }
 
 #[test]
-fn where_processors_are_scarce_only_stalls_by_the_clock_are_believed() {
-    let stalled = |every: fn(usize) -> bool| {
+fn where_processors_are_scarce_only_stalls_by_the_clock_or_of_one_length_are_believed() {
+    let stalled = |length_ms: fn(usize) -> Option<f64>| {
         let series = shaped(1, |index, tick| {
-            if every(index) {
-                tick.max_us = 400_000.0;
+            if let Some(millis) = length_ms(index) {
+                tick.max_us = millis * 1e3;
             }
         });
         found_with(&series, |evidence| evidence.processors.others = 0.9)
     };
-    assert_eq!(stalled(|index| index % 7 == 3), [Cause::Stalls, Cause::BusyMachine]);
-    assert_eq!(stalled(|index| matches!(index, 3 | 4 | 30)), [Cause::BusyMachine]);
+    let by_the_clock = stalled(|index| (index % 7 == 3).then_some(600.0));
+    assert_eq!(by_the_clock, [Cause::Stalls, Cause::BusyMachine]);
+    let irregular = stalled(|index| matches!(index, 3 | 4 | 30).then_some(400.0));
+    assert_eq!(irregular, [Cause::BusyMachine]);
+    // Twice the same pause, with a late write or two; and pauses of any length.
+    let pauses = stalled(|index| match index {
+        10 | 30 => Some(2000.0),
+        20 => Some(150.0),
+        _ => None,
+    });
+    assert_eq!(pauses, [Cause::Stalls, Cause::BusyMachine]);
+    let starved = stalled(|index| (index % 5 == 1).then_some(110.0 * (1 + index % 12) as f64));
+    assert_eq!(starved, [Cause::BusyMachine]);
 }
 
 #[test]
