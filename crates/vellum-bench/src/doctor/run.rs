@@ -41,8 +41,8 @@ const EARLY_TICKS: u32 = 10;
 /// A run as fast as it goes, and one at half of that pace, are not longer than this …
 const FLAT_OUT_MAX: Duration = Duration::from_secs(3);
 /// … and each no longer than one part of so many of the time.
-const FLAT_OUT_SHARE: u32 = 30;
-const FLAT_OUT_TICKS: u32 = 15;
+const FLAT_OUT_SHARE: u32 = 20;
+const FLAT_OUT_TICKS: u32 = 8;
 /// In the end all that is in place is looked for, for no longer than one part of so many.
 const READING_SHARE: u32 = 20;
 
