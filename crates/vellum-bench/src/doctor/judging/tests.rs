@@ -207,3 +207,16 @@ fn a_program_that_is_slow_by_its_nature_says_nothing_of_others() {
     let longest = told[0].limits.iter().find(|one| one.limit.figure == Figure::Max).unwrap();
     assert!(longest.value_ms < 100.0, "{longest:?}");
 }
+
+#[test]
+fn a_budget_that_ends_in_the_turn_of_any_program_is_told_to_all_without_a_line_of_a_cloud() {
+    let call = noise(0.8, 1);
+    let disk = |_: &Program, at: f64| if at > 60_000.0 { 25.0 + call() } else { call() };
+    for one in judged(&FOUR, None, &disk) {
+        assert_ne!(one.verdict, Verdict::Good, "{}", one.line());
+        assert_eq!(faults(&one), [Cause::BudgetEnds], "{}", one.line());
+        assert!(one.reason.contains("at the same pace a write took 0."), "{}", one.reason);
+        let change = one.change.unwrap();
+        assert!(!change.contains("aws") && !change.contains("gcloud"), "{change}");
+    }
+}
