@@ -51,8 +51,9 @@ impl Tick {
     }
 }
 
-/// The share of the time of all programs in which a write of `program` would have taken longer than
-/// `limit_ms`: by its own turns, and by what was slow in the turns of `others`.
+/// The share of the time in which a write of `program` takes longer than `limit_ms`, or would have
+/// in the turns of `others`: what it always has of such writes, and the slow stretches of all
+/// turns.
 pub(super) fn slow_share(
     program: &Program,
     own: &Series,
@@ -62,13 +63,14 @@ pub(super) fn slow_share(
     let own_share = own.share_beyond(limit_ms, program.pattern.rate.is_some())?;
     let usual_ms = own.figure_ms(Figure::P50)?;
     let span = |series: &Series| series.ticks.iter().map(|tick| tick.span_ms).sum::<f64>();
-    let mut slow = own_share * span(own);
-    let mut all = span(own);
-    for other in others {
-        all += span(other);
-        slow += slow_span(other, usual_ms, limit_ms);
+    let (own_span, own_slow) = (span(own), slow_span(own, usual_ms, limit_ms));
+    let all = own_span + others.iter().map(|other| span(other)).sum::<f64>();
+    let slow = own_slow + others.iter().map(|it| slow_span(it, usual_ms, limit_ms)).sum::<f64>();
+    if others.is_empty() || own_span <= 0.0 {
+        return Some(own_share);
     }
-    Some(if all > 0.0 { slow / all } else { own_share })
+    let always = (own_share - own_slow / own_span).max(0.0);
+    Some((always + slow / all).min(1.0))
 }
 
 /// For how long a write that usually takes `usual_ms` would have taken longer than `limit_ms`.
@@ -119,6 +121,8 @@ mod tests {
         assert_eq!((share(&[]), share(&[&slow])), (0.0, 0.0));
         let beside = series(1000.0, 50_000.0, |_| 0.0);
         assert_eq!(share(&[&beside]), 0.1);
+        let always = series(50_000.0, 50_000.0, |_| 0.0);
+        assert_eq!(slow_share(&etcd, &always, &[&own], 10.0), Some(1.0), "also beside others");
         assert_eq!(share(&[&beside, &beside]), 0.4 / 3.0);
     }
 }
