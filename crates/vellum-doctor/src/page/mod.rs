@@ -8,7 +8,7 @@ use std::path::Path;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 use vellum::internal::escaped_lines;
-use vellum_bench::doctor::{Diagnosis, Finding, Judged, Measured, Sureness, Verdict, Weight};
+use vellum_bench::doctor::{Diagnosis, Finding, Judged, Measured, Verdict, Weight};
 
 mod curve;
 mod facts;
@@ -111,14 +111,14 @@ fn badge(verdict: Verdict) -> Markup {
 }
 
 fn limits(judged: &Judged) -> Markup {
-    let row = |Measured { limit, value_ms, verdict, sureness }: &Measured| {
+    let row = |Measured { limit, value_ms, verdict, .. }: &Measured| {
         html! {
             tr {
                 th scope="row" { (limit.figure) }
                 td .number { (millis(*value_ms)) }
                 td .number { (millis(limit.good_ms)) }
                 td .number { (millis(limit.bad_ms)) }
-                td { (badge(*verdict)) @if *sureness == Sureness::Likely { " likely" } }
+                td { (badge(*verdict)) }
                 td .source { (limit.source) }
             }
         }
