@@ -61,7 +61,7 @@ fn top(diagnosis: &Diagnosis, directory: &str) -> Markup {
             h1 { (verdict.words()) }
             ul {
                 @for judged in &diagnosis.programs {
-                    li { a href={ "#" (anchor(judged)) } { (judged.name) } ": " (judged.verdict.words()) }
+                    li { a href={ "#" (anchor(judged)) } { (judged.name) } ": " (said(judged)) }
                 }
             }
         }
@@ -83,6 +83,13 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The verdict in the words of the text, which has more than one where it is not sure.
+fn said(judged: &Judged) -> String {
+    let line = judged.line();
+    let behind = line.strip_prefix(&format!("{}: ", judged.name)).unwrap_or(&line);
+    behind.split(". ").next().unwrap_or_default().to_owned()
+}
+
 /// The name of a program as a place of the page.
 fn anchor(judged: &Judged) -> String {
     let letters = judged.name.chars().filter(char::is_ascii_alphanumeric);
@@ -92,7 +99,7 @@ fn anchor(judged: &Judged) -> String {
 fn program(diagnosis: &Diagnosis, judged: &Judged) -> Markup {
     html! {
         section .program id=(anchor(judged)) {
-            h2 { (judged.name) " " (badge(judged.verdict)) }
+            h2 { (judged.name) " " span .badge .(class(judged.verdict)) { (said(judged)) } }
             p .reason { (judged.reason) }
             (limits(judged))
             (causes(diagnosis, judged))
