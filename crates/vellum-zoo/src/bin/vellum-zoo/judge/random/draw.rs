@@ -256,14 +256,10 @@ impl Dice {
                 format!("sigma={}", self.share(0.4, 1.4)),
             ],
             Kind::Sectors => vec![format!("cost={}", self.micros(1e3, 10e3))],
+            // To the end: a single error may be met by no program.
             Kind::Fails => {
                 let what = if self.0.bool() { "write" } else { "flush" };
-                let count = self.0.u32(..3);
-                vec![
-                    format!("what={what}"),
-                    format!("at={}", self.whole(200.0, 2000.0)),
-                    format!("count={count}"),
-                ]
+                vec![format!("what={what}"), format!("at={}", self.whole(200.0, 2000.0))]
             }
             Kind::Drops => vec![format!("share={}", self.share(0.004, 0.04))],
         }
