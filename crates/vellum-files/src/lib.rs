@@ -11,6 +11,7 @@
 //! - [`segment`] is one file: its name, opening it, reading and writing it.
 //! - [`files`] is all files of a log: reading them over a [`View`](files::view::View) of it, and
 //!   finding where a log ends after a crash ([`files::recover`]).
+//! - [`restore`] makes a log again from what was shipped, and finds records in that.
 //! - [`error`], [`lsn`], [`identity`], [`choice`] and [`policy`] are what all of Vellum names.
 
 #![deny(unsafe_code)]

@@ -87,9 +87,7 @@ pub mod stat {
 pub mod ship {
     #[doc(inline)]
     pub use crate::files::raw::{Piece, PieceSegment};
-    pub use crate::log::{
-        Ship, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open,
-    };
+    pub use crate::log::{Ship, ShipFault, ShipState, ShipStatus, Shipper, open_to_ship as open};
     #[doc(inline)]
     pub use crate::restore::decode::Decoder;
     #[doc(inline)]
