@@ -185,8 +185,8 @@ impl ReadSegment {
         self.check_open().and_then(|()| read()).or_os("read the segment", &self.path)
     }
 
-    /// As [`read`](ReadSegment::read), through a mapping: for records that were published a moment ago in a
-    /// segment that is not full.
+    /// As [`read`](ReadSegment::read), through a mapping: for records that were published a moment
+    /// ago in a segment that is not full.
     #[inline]
     pub fn read_end(&mut self, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
         let offset = self.offset_of(lsn);

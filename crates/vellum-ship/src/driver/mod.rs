@@ -3,6 +3,7 @@
 mod error;
 mod fork;
 mod local;
+mod options;
 mod requests;
 mod rotate;
 mod run;
@@ -13,7 +14,8 @@ mod trouble;
 mod upkeep;
 
 pub use error::ShipError;
+pub use options::ShipOptions;
 pub use run::{Report, Shipping};
-pub use start::{ShipOptions, start};
+pub use start::start;
 pub use trim::{Trimmed, trim, would_delete};
 pub use upkeep::KeepOptions;

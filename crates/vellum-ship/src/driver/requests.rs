@@ -12,7 +12,7 @@ use vellum_ship_figures::Figures;
 
 use super::ShipError;
 use super::local;
-use super::start::ShipOptions;
+use super::options::ShipOptions;
 use super::trouble::Trouble;
 use crate::decide::{Answer, Ask};
 use crate::object::{self, BadObject, Built, HEADER_BYTES, Header, Key, Kind, merged_prefix};
@@ -191,7 +191,7 @@ impl Requests {
         self.note(|figures| {
             figures.puts += 1;
             figures.sent_bytes += bytes.len() as u64;
-        // Merged bytes were shipped before.
+            // Merged bytes were shipped before.
             figures.log_bytes += if header.kind == Kind::Merged { 0 } else { header.raw_bytes };
         });
         Ok(outcome == PutOutcome::Created)

@@ -13,9 +13,10 @@ use vellum::Lsn;
 
 use super::ShipError;
 use super::local::{Cut, cut};
+use super::options::ShipOptions;
 use super::requests::{Body, Requests, blocking};
 use super::rotate::Rotate;
-use super::start::{ShipOptions, note_stop};
+use super::start::note_stop;
 use super::state::State;
 use super::upkeep::{KeepOptions, Kept, Upkeep};
 use crate::decide::{Answer, Ask, Owner, Point, Saved};

@@ -1,13 +1,13 @@
 //! Beginning to ship: the owner of the store, and where to continue.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use vellum::ship::{LogShape, ShipFault, ShipStatus, Shipper};
 use vellum::{ErrorKind, Log, Lsn, Position};
 
 use super::ShipError;
 use super::fork;
+use super::options::ShipOptions;
 use super::requests::{Requests, now};
 use super::run::Shipping;
 use super::state::State;
@@ -15,27 +15,6 @@ use crate::decide::{Claim, Claimed, Intent, Point, Resume, Resumed, Saved, Stop}
 use crate::object::{Identity, LOG};
 use crate::read::Remote;
 use crate::store::{self, Store};
-
-/// The choices of a user.
-#[derive(Clone, Debug)]
-pub struct ShipOptions {
-    /// The store, without credentials.
-    pub url: String,
-    /// Ship what is durable now, and end.
-    pub once: bool,
-    /// How often a chunk is made of new records.
-    pub interval: Duration,
-    /// How soon after another one a chunk is made if a process waits for it.
-    pub min_interval: Duration,
-    /// Begin a generation, even if another shipper has the log.
-    pub take_over: bool,
-    /// The most bytes that the log keeps because they are not shipped; absent: all.
-    pub max_unshipped: Option<u64>,
-    /// Objects in flight.
-    pub in_flight: usize,
-    /// Hears that the store takes no requests, and why: at first, and then at growing intervals.
-    pub note: fn(&str),
-}
 
 /// The needs of a start.
 struct Starting {

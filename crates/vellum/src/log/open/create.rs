@@ -227,7 +227,7 @@ fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) ->
 /// A capacity with which this process may write whole segments. The files of a text log may be
 /// shorter than its segments.
 fn within_size_limit(layout: Layout, capacity: u64) -> u64 {
-    let Some(most) = sys::file::size_limit().filter(|_| layout == Layout::Framed) else {
+    let Some(most) = sys::file::size_limit().filter(|_| !layout.rotates()) else {
         return capacity;
     };
     let page = (rustix::param::page_size() as u64).max(CAPACITY_UNIT_BYTES);
