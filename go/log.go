@@ -72,12 +72,12 @@ var guardBusErrors = sync.OnceValue(func() error {
 //
 // Errors: [ErrNotFound], [ErrAlreadyExists] and [ErrPermissionDenied] as for a file;
 // [ErrInvalidOption] for an option out of range, or a log of other records; [ErrInUse]
-// where another handle wants the log for itself; [ErrIncompatible] where the path is something else;
-// [ErrUnsupported] on a filesystem that cannot carry a log; [ErrCorrupt] for damage to what was
-// committed; [ErrPoisoned] while others have the log open after a failed write.
+// where another handle wants the log for itself; [ErrIncompatible] where the path is no log;
+// [ErrUnsupported] on a filesystem that cannot carry a log; [ErrCorrupt] for damage to committed
+// records; [ErrPoisoned] while others have the log open after a failed write.
 //
 // A new log survives the death of every process; after a power cut it is there whole or not at all.
-// Cost: a dozen system calls, two syncs where the log is created, and reading what a crash has left.
+// Cost: a dozen system calls, two syncs where the log is created, and reading the end that a crash has left.
 //
 // Storage that fails under a mapping is an error and no SIGBUS that ends the process: the first
 // Open has the library answer that signal for its own mappings. All others go to Go's handler.

@@ -66,7 +66,7 @@ func Log(opts ...vellum.Option) Option {
 	return func(o *options) { o.log = append(o.log, opts...) }
 }
 
-// segmentBytes is a sixteenth of what the queue may take, so that files can go in time.
+// segmentBytes is a sixteenth of the limit of the queue, so that files can go in time.
 func (o *options) segmentBytes() uint64 {
 	const smallest, largest = 1 << 20, 16 << 20
 	if o.maxBytes == 0 {

@@ -25,7 +25,7 @@ pub fn ignore_advice() {
 /// The calls that a careful unit does not allow, which the tests of the Python package read too.
 const NOT_FOR_SERVICES: &str = include_str!("not-for-services.txt");
 
-/// What a filter does with a call that it does not allow.
+/// The answer of a filter to a call that it does not allow.
 #[derive(Clone, Copy, Debug)]
 pub enum Refusal {
     /// It ends the process.

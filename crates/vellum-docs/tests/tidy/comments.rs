@@ -13,7 +13,7 @@ const CLAUSES: [(&str, usize); 7] = [
     ("vellum-doctor", 14),
     ("vellum-ship", 1),
     ("vellum-testkit", 1),
-    ("vellum-zoo", 18),
+    ("vellum-zoo", 17),
 ];
 
 const EXTENSIONS: [&str; 6] = ["rs", "go", "c", "h", "hpp", "py"];

@@ -141,7 +141,7 @@ fn figures_of_the_structure_only_sink() {
         ("methods of Log", 44, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
         ("lines of code of the library", 22084, figures::code_lines(&LIBRARY)),
-        ("lines of code of the engine", 16120, figures::code_lines(&["vellum"])),
+        ("lines of code of the engine", 15814, figures::code_lines(&["vellum"])),
     ];
     for name in figures::crates() {
         let most = CIRCLES.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);
