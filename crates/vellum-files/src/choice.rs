@@ -80,7 +80,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Whether this build of the library can compress so, and read what is compressed so.
+    /// Whether this build of the library can compress so, and read files that are compressed so.
     #[doc(hidden)]
     pub fn is_built(self) -> bool {
         match self {

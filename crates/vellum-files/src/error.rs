@@ -187,7 +187,7 @@ impl Error {
         self.0.message.push_str(text);
     }
 
-    /// The same error of making a log on FUSE, saying what may be wrong with the server.
+    /// The same error of making a log on FUSE, with the possible fault of the server.
     #[doc(hidden)]
     pub fn on_fuse(mut self) -> Error {
         if self.errno().is_some_and(|errno| errno != Errno::NODEV) {

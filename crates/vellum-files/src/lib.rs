@@ -1,7 +1,7 @@
 //! The files of a log.
 //!
 //! The crate `vellum` is made of this one. It has no interface for others: any release may change
-//! it. What `vellum` shows of it at its root it promises there.
+//! it. The items that `vellum` shows of it at its root are promised there.
 //!
 //! The code here reads and writes files. It knows no shared word, no lock between processes and no
 //! open log: facts about a running log are arguments. So a function that takes nothing else can
@@ -11,8 +11,8 @@
 //! - [`segment`] is one file: its name, opening it, reading and writing it.
 //! - [`files`] is all files of a log: reading them over a [`View`](files::view::View) of it, and
 //!   finding where a log ends after a crash ([`files::recover`]).
-//! - [`restore`] makes a log again from what was shipped, and finds records in that.
-//! - [`error`], [`lsn`], [`identity`], [`choice`] and [`policy`] are what all of Vellum names.
+//! - [`restore`] makes a log again from shipped bytes, and finds records in them.
+//! - [`error`], [`lsn`], [`identity`], [`choice`] and [`policy`] are used by all of Vellum.
 
 #![deny(unsafe_code)]
 

@@ -83,7 +83,7 @@ impl Range {
         Lsn::new(self.start.get() + self.len)
     }
 
-    /// Whether a position lies in it.
+    /// Whether a position is in it.
     pub fn holds(self, lsn: Lsn) -> bool {
         self.start <= lsn && lsn < self.end()
     }

@@ -1,13 +1,13 @@
-//! When a text log goes on in a new file, and which files it keeps.
+//! When a text log continues in a new file, and which files it keeps.
 
 use std::time::Duration;
 
 use crate::Compression;
 
-/// When a text log goes on in a new file, and which of its files it keeps.
+/// When a text log continues in a new file, and which of its files it keeps.
 ///
 /// Belongs to the log, not to a process: it is stored with the log, every process follows it, and
-/// who opens the log with another policy changes it for all. `None` is no limit.
+/// a process that opens the log with another policy changes it for all. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {

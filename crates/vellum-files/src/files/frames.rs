@@ -11,17 +11,17 @@ use crate::lsn::Range;
 use crate::segment::open::ReadSegment;
 use crate::{ErrorKind, Lsn, Result};
 
-/// What stands at a position.
+/// The content of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
-    /// A whole frame; `next` is where the following one stands. A batch is stepped into. An
+    /// A whole frame; `next` is where the following one starts. A batch is stepped into. An
     /// envelope is part of the payload.
     Frame {
-        /// What the frame holds.
+        /// The kind of the frame.
         kind: Kind,
         /// Bytes of the payload.
         payload_len: u64,
-        /// Where the next frame stands.
+        /// Where the next frame starts.
         next: Lsn,
     },
     /// Eight zero bytes: nothing was ever written here.
@@ -64,8 +64,8 @@ pub fn look(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<
     Ok(Scan::Frame { kind, payload_len, next: Lsn::new(lsn.get() + step) })
 }
 
-/// Looks at what stands at `lsn` without believing in any process: a batch is whole or nothing,
-/// and its records count only inside of it. Used where there are no shared words.
+/// Looks at the frame at `lsn` without believing in any process: a batch is whole or nothing, and
+/// its records count only inside of it. Used where there are no shared words.
 pub fn look_whole(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> Result<Scan> {
     match look(files, window, lsn, limit)? {
         Scan::Frame { kind: Kind::Member, .. } => {
@@ -86,8 +86,8 @@ pub fn look_whole(files: &Files, window: &mut Window, lsn: Lsn, limit: Lsn) -> R
     }
 }
 
-/// Where the unbroken row of whole frames from `from` on ends. What the dead had `reserved` counts
-/// as one of them.
+/// Where the unbroken row of whole frames from `from` on ends. A range that a dead writer had
+/// `reserved` counts as a frame.
 pub fn end_of_row(
     files: &Files,
     window: &mut Window,
@@ -109,19 +109,19 @@ pub fn end_of_row(
     Ok(lsn)
 }
 
-/// The end of the range among `reserved` in which `lsn` lies.
+/// The end of the range among `reserved` that contains `lsn`.
 pub fn end_of_reserved(reserved: &[Range], lsn: Lsn) -> Option<Lsn> {
     reserved.iter().find(|range| range.holds(lsn)).map(|range| range.end())
 }
 
-/// Payload bytes that a search may checksum before it looks at short records only. What looks like
-/// a long record in the middle of garbage costs as much to refute as a real one to confirm.
+/// Payload bytes that a search may checksum before it looks at short records only. Garbage that
+/// looks like a long record costs as much to refute as a real record to confirm.
 const SEARCH_BUDGET_BYTES: u64 = 16 << 30;
 /// A record that the search looks at even then.
 const SHORT_LEN: u64 = 64 << 10;
 
-/// How far no frame can start, because everything is zero or what would be lengths leads too far.
-/// `bytes` stand at `at`.
+/// How far no frame can start, because all bytes are zero or, read as lengths, lead too far.
+/// `bytes` are at `at`.
 fn frameless_len(bytes: &[u8], at: Lsn, limit: Lsn) -> u64 {
     let left = limit.get() - at.get();
     let is_frameless = |(index, word): (usize, &[u8; HEADER_LEN])| {
@@ -132,7 +132,7 @@ fn frameless_len(bytes: &[u8], at: Lsn, limit: Lsn) -> u64 {
     words.iter().enumerate().take_while(|word| is_frameless(*word)).count() as u64 * ALIGNMENT
 }
 
-/// Where the zeros begin that a segment ends with: found once, for several looks while nobody
+/// Where the zeros begin that a segment ends with: found once, for several looks while no process
 /// writes.
 #[derive(Default)]
 pub struct Zeros(Option<(Lsn, Lsn)>);
@@ -143,8 +143,8 @@ impl Zeros {
         self.0.filter(|(first, _)| *first == files.segment_of(at)).map(|(_, zeros)| zeros)
     }
 
-    /// From where on only zeros follow in the segment of `at`, from `at` on. What cannot be read
-    /// counts as written.
+    /// From where on only zeros follow in the segment of `at`, from `at` on. Bytes that cannot be
+    /// read count as written.
     pub fn after(&mut self, view: &dyn View, at: Lsn) -> Lsn {
         if let Some(zeros) = self.known(view.files(), at) {
             return zeros.max(at);
@@ -168,13 +168,13 @@ fn end_before_zeros(view: &dyn View, at: Lsn, end: Lsn) -> Result<Lsn> {
     Ok(if view.staged_from() == Some(begin) { zeros } else { end })
 }
 
-/// The first position behind `lsn` at which a whole frame of this log stands, before `limit`. Files
+/// The first position behind `lsn` at which a whole frame of this log starts, before `limit`. Files
 /// that are missing or damaged are passed over. One that cannot be read may hold frames: an error.
 pub fn find_next(view: &Arc<impl View>, lsn: Lsn, limit: Lsn) -> Result<Option<Lsn>> {
     find_next_before(view, &mut Zeros::default(), lsn, limit)
 }
 
-/// As [`find_next`], with what is known of the zeros.
+/// As [`find_next`], with the zeros that are known.
 pub(crate) fn find_next_before(
     view: &Arc<impl View>,
     zeros: &mut Zeros,
@@ -196,7 +196,7 @@ pub(crate) fn find_next_before(
             Err(error) => return Err(error),
         };
         let Some(header) = header else {
-            // The file is gone, or ends before the segment does: go on with the next.
+            // The file is gone, or ends before the segment does: continue with the next.
             next = view.files().segment_end(at).get();
             continue;
         };

@@ -1,8 +1,8 @@
-//! The geometry file, and what it has in common with the control file: reading them, making them,
-//! whose they are.
+//! The geometry file, and code that it shares with the control file: reading the two, making them,
+//! finding their owner.
 //!
-//! **If the process dies here**: a new file gets its name when it is complete. What is changed in
-//! its place lies within one sector.
+//! **If the process dies here**: a new file gets its name when it is complete. A change in its
+//! place is within one sector.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub fn with_identity(geometry: &Geometry, identity: Option<&Identity>) -> Vec<u8
     bytes
 }
 
-/// Changes the geometry file in its place, durably: it lies within one sector.
+/// Changes the geometry file in its place, durably: it is within one sector.
 pub fn overwrite_geometry(dir: &Dir, geometry: &Geometry) -> Result<()> {
     let (fd, path) = (open_geometry(dir)?, dir.join(GEOMETRY_NAME));
     store_geometry(&fd, geometry).or_os("write", &path)?;

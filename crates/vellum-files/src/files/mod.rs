@@ -34,11 +34,11 @@ use crate::sys::Dir;
 pub struct Files {
     /// Their directory.
     pub dir: Dir,
-    /// What the log is made of.
+    /// The geometry of the log.
     pub geometry: Geometry,
     /// Its frames.
     pub codec: Codec,
-    /// Whose the files are that this process makes.
+    /// Owner, group and permissions of the files that this process makes.
     pub rights: Rights,
     /// Where this process has found the closed files of a text log.
     pub(crate) last_listing: LastListing,

@@ -2,7 +2,7 @@
 
 /// The mapped file through which participants meet.
 pub const CONTROL_NAME: &str = "control";
-/// What the log is made of, kept apart from the control file so that that can be rebuilt.
+/// The geometry of the log, apart from the control file so that the control file can be rebuilt.
 pub const GEOMETRY_NAME: &str = "geometry";
 /// The file on whose bytes participants hold locks.
 pub const LOCK_NAME: &str = "lock";
@@ -22,7 +22,7 @@ pub const UNFINISHED_CURSORS_NAME: &str = "cursors.new";
 pub const COMMIT_PATH_NAME: &str = "commit-path";
 /// Its name before it is whole.
 pub const UNFINISHED_COMMIT_PATH_NAME: &str = "commit-path.new";
-/// What the process that ships the log must know after a crash.
+/// The state that the process that ships the log needs after a crash.
 pub const SHIP_NAME: &str = "ship";
 /// Its name before it is whole.
 pub const UNFINISHED_SHIP_NAME: &str = "ship.new";
@@ -30,7 +30,7 @@ pub const UNFINISHED_SHIP_NAME: &str = "ship.new";
 pub const SHIP_FIGURES_NAME: &str = "ship-figures";
 /// The note that a log is being restored in this directory.
 pub const RESTORING_NAME: &str = "restoring";
-/// What stands at the root of a fresh volume, and is nobody's.
+/// The directory that a fresh volume has at its root; it belongs to no log.
 pub const LOST_AND_FOUND_NAME: &str = "lost+found";
 
 /// No file that is read whole is longer.

@@ -13,10 +13,10 @@ use crate::segment::open::ReadSegment;
 use crate::sys::clock;
 use crate::{Lsn, Result};
 
-/// Segments that who reads at random keeps open.
+/// Segments that a reader at random positions keeps open.
 const AT_RANDOM: usize = 4;
-/// Segments that who leaves no trace keeps open: one that is opened again may hold what the kernel
-/// was still reading ahead when it was closed, which would count as cached before.
+/// Segments that a reader without a trace keeps open: one that is opened again may have pages that
+/// the kernel was still reading ahead when it was closed, which would count as cached before.
 const WITHOUT_TRACE: usize = 2;
 
 /// The files of a reader.
@@ -28,9 +28,9 @@ pub(crate) struct ReadFiles {
     open: Vec<Arc<ReadSegment>>,
     /// How many are kept.
     most: usize,
-    /// When they are opened, if the log is to keep them open for those who come next.
+    /// When they are opened, if the log is to keep them open for the next readers.
     kept: Option<Stamp>,
-    /// Whether what is read of closed segments leaves no trace in the page cache.
+    /// Whether reads of closed segments leave no trace in the page cache.
     leaves_no_trace: bool,
 }
 
@@ -52,13 +52,13 @@ impl ReadFiles {
         ReadFiles { most: WITHOUT_TRACE, leaves_no_trace: true, ..ReadFiles::new() }
     }
 
-    /// Those of a reader that goes on in place of this one.
+    /// Those of a reader that continues in place of this one.
     pub(crate) fn successor(&self) -> ReadFiles {
         if self.leaves_no_trace { ReadFiles::without_trace() } else { ReadFiles::new() }
     }
 
-    /// Keeps more of them from now on, for who goes to and fro; none that are trimmed, because they
-    /// take space as long as they are open.
+    /// Keeps more of them from now on, for a reader that jumps back and forth; none that are
+    /// trimmed, because they take space as long as they are open.
     pub(crate) fn keep_more(&mut self, view: &dyn View) {
         let begin = view.begin();
         self.open.retain(|segment| view.files().segment_end(segment.first) > begin);
@@ -143,8 +143,8 @@ impl ReadFiles {
     }
 }
 
-/// Has what was not in the page cache leave it again, if the segment is closed. The one at the tail
-/// is in use.
+/// Has pages that were not in the page cache leave it again, if the segment is closed. The one at
+/// the tail is in use.
 pub fn leave_no_trace(view: &dyn View, segment: &mut ReadSegment) {
     if !segment.is_staged && view.files().segment_end(segment.first) <= view.tail() {
         segment.leave_no_trace(view.files().capacity());

@@ -1,7 +1,7 @@
 //! Filling a range that was reserved and will never be written, in the files.
 //!
 //! A framed log gets a pad frame for each segment touched; a text log gets a visible marker line,
-//! and what was skipped at the end of a segment is cut off its file, exactly as the writer would
+//! and the space skipped at the end of a segment is cut off its file, exactly as the writer would
 //! have done. Padding twice gives the same bytes.
 
 use std::borrow::Borrow;
@@ -104,7 +104,7 @@ fn write_marker(
     Ok(())
 }
 
-/// Whether a whole line of text stands in `range`, behind what it skips.
+/// Whether there is a whole line of text in `range`, behind the space that it skips.
 pub fn is_whole_line(view: &dyn View, range: Range) -> Result<bool> {
     let start = if is_skipped(view.files(), range) {
         view.files().segment_end(range.start)
@@ -127,7 +127,7 @@ pub fn is_whole_line(view: &dyn View, range: Range) -> Result<bool> {
     Ok(ends_line)
 }
 
-/// Reads what stands at `lsn`, which is nothing where there is no file.
+/// Reads the bytes at `lsn`: none where there is no file.
 fn read(view: &dyn View, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
     match open_to_read(view, view.files().segment_of(lsn)) {
         Ok(segment) => segment.read(lsn, bytes),
@@ -137,7 +137,7 @@ fn read(view: &dyn View, lsn: Lsn, bytes: &mut [u8]) -> Result<usize> {
 }
 
 /// Whether `range` begins with the end of a segment that is skipped: nothing else starts inside a
-/// segment and goes on in the next.
+/// segment and continues in the next.
 pub fn is_skipped(files: &Files, range: Range) -> bool {
     range.start > files.segment_of(range.start) && range.end() > files.segment_end(range.start)
 }

@@ -1,4 +1,4 @@
-//! Reading the bytes of the log as they are on its device, below what is durable.
+//! Reading the bytes of the log as they are on its device, before the durable end.
 //!
 //! Frames are verified on the way, so that a bad disk does not become a bad backup.
 
@@ -19,8 +19,8 @@ const LONG: u64 = 1 << 20;
 const STEP: u64 = 256 << 10;
 
 /// Bytes of the log as they are on its device
-/// ([`Shipper::read`](../../vellum/ship/struct.Shipper.html#method.read)). What is skipped between
-/// two records is zeros here, behind its header.
+/// ([`Shipper::read`](../../vellum/ship/struct.Shipper.html#method.read)). Space that is skipped
+/// between two records is zeros here, behind its header.
 ///
 /// They are the first `len` of the buffer, and have the positions from the one that was read from.
 /// The positions behind them, up to `next`, hold nothing.
@@ -53,7 +53,7 @@ pub struct PieceSegment {
     pub is_lost: bool,
 }
 
-/// Where reading is, and what is known of what follows.
+/// The state of a reader: its position, and how far frames are verified.
 pub struct Raw {
     view: Arc<dyn View>,
     window: Window,
@@ -63,8 +63,9 @@ pub struct Raw {
     verified: Lsn,
     /// End of the batch that `verified` is in, or something before.
     batch_end: Lsn,
-    /// The last padding before `verified`, behind its header. What it holds nobody reads, and a
-    /// commit does not write: it may be different in the stage, and the file may end in it.
+    /// The last padding before `verified`, behind its header. No reader needs its bytes, and a
+    /// commit does not write them: they may be different in the stage, and the file may end in
+    /// them.
     padding: Range<Lsn>,
 }
 
@@ -168,7 +169,7 @@ impl Raw {
         Ok(())
     }
 
-    /// What is at `lsn`; a long record does not have to fit into memory.
+    /// Looks at the frame at `lsn`; a long record does not have to fit into memory.
     fn look(&mut self, lsn: Lsn, limit: Lsn) -> Result<Scan> {
         let head = self.window.fetch(lsn, HEADER_LEN as u64, limit)?;
         let Ok(head) = <[u8; HEADER_LEN]>::try_from(head) else { return Ok(Scan::Unwritten) };

@@ -1,11 +1,11 @@
-//! Writing once more what the page cache holds and the device may not.
+//! Writing once more the bytes that the page cache holds and the device may not.
 //!
 //! The kernel takes the pages of a failed sync for clean: the next sync finds nothing to write, and
-//! succeeds. So what such a sync was for is written over itself, and is dirty again.
+//! succeeds. So the bytes of such a sync are written over themselves, and are dirty again.
 //!
 //! ext4 takes a block for written as soon as it has begun to write it for the first time. If that
 //! fails, the block counts as unwritten on the device, and as written in the page cache. Later
-//! writes of such a page reach the block, and the device goes on to say that it holds zeros. Only a
+//! writes of such a page reach the block, and the device still says that it holds zeros. Only a
 //! write past the page cache asks the device. So blocks are written in this way too.
 //!
 //! **If the process dies here**: the log is poisoned still, and the next opener does it again. An
@@ -30,7 +30,7 @@ use crate::{Lsn, Result};
 /// Bytes copied at a time.
 const STEP: usize = 256 << 10;
 
-/// Writes what is noted beside the records, and syncs it: where the log begins, in the headers of
+/// Writes the notes beside the records, and syncs them: where the log begins, in the headers of
 /// segments; where it was being cut, in the geometry file; and the cursors.
 pub fn notes(dir: &Dir, geometry: &Geometry) -> Result<()> {
     if geometry.layout.file_header_len() > 0 {
@@ -55,14 +55,14 @@ fn note(dir: &Dir, path: &Path, len: u64, direct: u64) -> Result<()> {
         .or_os("write again", path)
 }
 
-/// Writes the bytes of the log from `from` to the tail, and syncs them. So too what was made ready
-/// behind the tail: records will be stored there.
+/// Writes the bytes of the log from `from` to the tail, and syncs them. So too the space that was
+/// made ready behind the tail: records will be stored there.
 pub fn records(dir: &Dir, geometry: &Geometry, from: Lsn, tail: Lsn) -> Result<()> {
     let end = Lsn::new(tail.get().next_multiple_of(geometry.segment_capacity));
     again(dir, geometry, from, end, |fd, begin, end| sys::past_cache::sync(fd, begin, end))
 }
 
-/// As [`records`], for who syncs them afterwards.
+/// As [`records`], for a caller that syncs them afterwards.
 pub fn records_unsynced(dir: &Dir, geometry: &Geometry, from: Lsn, to: Lsn) -> Result<()> {
     again(dir, geometry, from, to, |_, _, _| Ok(()))
 }
@@ -91,7 +91,8 @@ fn again(
     Ok(())
 }
 
-/// Writes what a file holds from `begin` to `end`, or to where it ends, over itself. Holes stay.
+/// Writes the bytes of a file from `begin` to `end`, or to where it ends, over themselves. Holes
+/// stay.
 pub fn write_over_itself(fd: &OwnedFd, begin: u64, end: u64) -> io::Result<()> {
     let mut bytes = vec![0; STEP];
     let mut offset = begin;

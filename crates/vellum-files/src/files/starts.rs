@@ -27,7 +27,7 @@ pub fn start_before(
     durable: Lsn,
 ) -> Result<Lsn> {
     let mut first = files.segment_of(Lsn::new(end.get() - 1));
-    // What cannot be read is no start; a walk over it gets the error.
+    // A place that cannot be read is no start; a walk over it gets the error.
     let from = first.max(begin);
     // Where nothing was committed there is no commit record.
     if durable > from
@@ -123,7 +123,7 @@ pub fn starts_record(
 }
 
 /// Whether a line starts at a published position, or the text of its segment has ended there or
-/// before. What cannot be read is left to the reader that starts there.
+/// before. A place that cannot be read is left to the reader that starts there.
 fn starts_line(view: &dyn View, window: &mut Window, lsn: Lsn, published: Lsn) -> bool {
     let before = Lsn::new(lsn.get() - 1);
     // The byte before anything else: the length of the file takes a system call. A NUL is no part

@@ -1,6 +1,6 @@
 //! Where in a log the records of a time are, without reading all of it.
 //!
-//! | log | what tells a time | how it is searched |
+//! | log | source of a time | how it is searched |
 //! |---|---|---|
 //! | framed, with envelopes | the first record of each segment | bisected: one record read for each step |
 //! | framed, without | the notes in segments (`SegmentTime`) | one block read for each segment |
@@ -9,9 +9,9 @@
 //! Nothing is stored for this: there is no index file that could be torn, stale or missing.
 //!
 //! **Clocks** are set, and appends overlap, so times are not in order. With envelopes, a time is
-//! believed to be less than [`CLOCK_STEP`] behind any time before it. So what is found is never too
-//! little as long as no clock was set back by more. In other logs the time of a file or a segment
-//! is only what it is; what is found is whole files, or whole segments.
+//! believed to be less than [`CLOCK_STEP`] behind any time before it. So the found range is never
+//! too small as long as no clock was set back by more. In other logs the time of a file or a
+//! segment is taken as it is; the found range is whole files, or whole segments.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ fn first_time(files: &Files, window: &mut Window, index: u64, end: Lsn) -> Resul
                 return Ok(envelope.map(|envelope| envelope.nanos));
             }
             Ok(Scan::Frame { next, .. }) => next,
-            // What is left of a longer record, or of a writer that died.
+            // The rest of a longer record, or the space of a writer that died.
             Ok(Scan::Unwritten | Scan::Invalid(_)) => return Ok(None),
             Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
             Err(error) => return Err(error),

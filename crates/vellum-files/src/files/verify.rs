@@ -13,7 +13,7 @@ use crate::lsn::Range;
 use crate::segment::open::ReadSegment;
 use crate::{ErrorKind, Lsn, Result};
 
-/// What [`Log::verify`](../../vellum/struct.Log.html#method.verify) found.
+/// The findings of [`Log::verify`](../../vellum/struct.Log.html#method.verify).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifyReport {
@@ -37,7 +37,7 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
 }
 
-/// What [`repair`](../../vellum/fn.repair.html) saved.
+/// The result of [`repair`](../../vellum/fn.repair.html).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairReport {
@@ -63,7 +63,7 @@ pub struct Damage {
     pub reason: String,
 }
 
-/// What a dead writer had reserved at a position of a running log.
+/// The reservation of a dead writer at a position of a running log.
 pub enum Reserved {
     /// Nothing.
     Nothing,
@@ -83,7 +83,7 @@ pub fn verify_frames(
     walk_frames(view, report, reserved)
 }
 
-/// Every segment between begin and end is there, and is what its name says.
+/// Every segment between begin and end is there, and matches its name.
 fn check_segments(view: &dyn View, report: &mut VerifyReport) -> Result<()> {
     let mut listing = Arc::default();
     let mut first = view.files().segment_of(report.begin);

@@ -1,5 +1,5 @@
-//! What reading must know of a log besides its files: a few positions, and the name of the newest
-//! file.
+//! The facts about a log that a reader needs besides its files: a few positions, and the name of
+//! the newest file.
 //!
 //! A running log gives them from its shared words. They change while a reader reads, so each is
 //! asked for when it is needed. [`Still`] gives them for files that no process uses.
@@ -30,7 +30,7 @@ pub trait View: Send + Sync + 'static {
     /// The newest text segment and its path, where that is known without listing the directory.
     fn newest(&self) -> Option<(Lsn, PathBuf)>;
 
-    /// How long a text file gets before the log goes on in another one, where there is a limit.
+    /// How long a text file gets before the log continues in another one, where there is a limit.
     fn text_len_max(&self) -> Option<u64>;
 
     /// Segment files that stay open from one call to the next.

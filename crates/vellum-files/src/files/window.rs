@@ -1,7 +1,7 @@
 //! A stretch of the log in memory, read ahead by `pread`.
 //!
 //! Reading by system call costs a copy, and in return a file that shrinks under the reader is a
-//! short read and not a signal. Only what was published a moment ago is read through a mapping, and
+//! short read and not a signal. Only bytes published a moment ago are read through a mapping, and
 //! only by a process that may store records through one: the same signal can meet it there.
 
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::{Lsn, Result};
 
 /// Bytes read at a time; more only where a record is longer.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
-/// What a reader may be behind the writers to read through a mapping. For more, one system call
-/// costs less than the page faults.
+/// Bytes that a reader may be behind the writers to read through a mapping. For more, one system
+/// call costs less than the page faults.
 const MAPPED_BYTES_MAX: u64 = 32 << 10;
-/// Bytes read at first, because it may be for one record: a page with what stands before it.
+/// Bytes read at first, because it may be for one record: a page with the bytes before it.
 const FIRST_BYTES: u64 = (4 << 10) + 64;
 /// Somewhere else, so many bytes or a multiple of them are read at first.
 const JUMP_BYTES: u64 = 512;
@@ -44,13 +44,13 @@ impl Window {
         Window::reading(view, READ_AHEAD_BYTES)
     }
 
-    /// One that goes on in place of this one.
+    /// One that continues in place of this one.
     pub fn successor(&self, view: Arc<impl View>) -> Window {
         Window { files: self.files.successor(), ..Window::new(view) }
     }
 
-    /// Has what it reads of closed segments leave no trace in the page cache, for who reads a log
-    /// once and in order.
+    /// Reads closed segments without a trace in the page cache, for a reader that reads a log once
+    /// and in order.
     pub fn leave_no_trace(self) -> Window {
         Window { files: ReadFiles::without_trace(), ..self }
     }
@@ -60,7 +60,7 @@ impl Window {
         Window { files: ReadFiles::kept(epoch), ..Window::new(view) }
     }
 
-    /// For who wants single records.
+    /// A window for single records.
     pub fn of_one(view: Arc<impl View>) -> Window {
         Window::reading(view, FIRST_BYTES)
     }
@@ -71,13 +71,13 @@ impl Window {
         Window { view, files, start, bytes, filled: 0, row: 0, ahead, ahead_max, end: None }
     }
 
-    /// Goes on somewhere else, perhaps for one record, of about `len` bytes.
+    /// Continues at another place, perhaps for one record, of about `len` bytes.
     pub fn jump(&mut self, len: u64) {
         self.ahead = len.next_multiple_of(JUMP_BYTES).min(self.ahead_max);
         self.files.keep_more(&*self.view);
     }
 
-    /// What is held of the log from `lsn` on, up to `limit`.
+    /// The held bytes of the log from `lsn` on, up to `limit`.
     #[inline]
     pub fn held(&self, lsn: Lsn, limit: Lsn) -> &[u8] {
         let offset = lsn.get().saturating_sub(self.start.get()).min(self.filled as u64) as usize;
@@ -86,13 +86,14 @@ impl Window {
         &held[..held.len().min(wanted as usize)]
     }
 
-    /// Lets records be taken from what is held before `end`, until it is read or forgotten anew.
+    /// Lets records be taken from the held bytes before `end`, until these are read anew or
+    /// forgotten.
     pub fn set_row_end(&mut self, end: Lsn) {
         let len = end.get().saturating_sub(self.start.get());
         self.row = len.min(self.filled as u64) as usize;
     }
 
-    /// What is held from `lsn` on that records may be taken from.
+    /// The held bytes from `lsn` on that records may be taken from.
     #[inline]
     pub fn row(&self, lsn: Lsn) -> Option<&[u8]> {
         // A position before the window comes out behind the end.
@@ -100,13 +101,13 @@ impl Window {
         self.bytes.get(..self.row)?.get(offset..)
     }
 
-    /// What is held from `lsn` on, where something is.
+    /// The held bytes from `lsn` on, where there are some.
     #[inline]
     pub fn from(&self, lsn: Lsn) -> &[u8] {
         &self.bytes[(lsn.get() - self.start.get()) as usize..]
     }
 
-    /// Forgets what was read, and the files that it was read from: they may be others by now.
+    /// Forgets the bytes, and the files that they were read from: there may be others by now.
     pub fn close(&mut self) {
         self.forget();
         self.files.close();
@@ -131,13 +132,13 @@ impl Window {
         self.refill(lsn, len, ahead.max(len))
     }
 
-    /// Forgets what was read: the bytes may have changed.
+    /// Forgets the bytes that were read: they may have changed.
     pub fn forget(&mut self) {
         (self.filled, self.row) = (0, 0);
     }
 
-    /// Forgets what was read, because the log now ends at `end`. `maps` is whether the bytes before
-    /// may be read through a mapping.
+    /// Forgets the bytes that were read, because the log now ends at `end`. `maps` is whether the
+    /// bytes before may be read through a mapping.
     pub fn forget_until(&mut self, end: Lsn, maps: bool) {
         self.forget();
         self.end = maps.then_some(end);
@@ -204,7 +205,7 @@ impl Window {
             let count = match read {
                 Ok(count) => count,
                 Err(error) => {
-                    // What is missing further on is for those who ask for it.
+                    // An error further on is for the caller that asks for those bytes.
                     return if filled as u64 >= len { Ok(()) } else { Err(error) };
                 }
             };

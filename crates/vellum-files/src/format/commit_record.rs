@@ -1,8 +1,8 @@
-//! The commit record: a frame at the end of a batch that tells recovery what was durable before it.
+//! The commit record: a frame at the end of a batch that tells recovery the durable end before it.
 //!
-//! A power cut tears only what was on its way to the device. What a commit record calls durable was
-//! not, so damage there is no crash's doing; and nothing before it needs to be read to find the end
-//! of a log.
+//! A power cut tears only bytes that were on their way to the device. Bytes that a commit record
+//! calls durable were not, so damage there is no crash's doing; and nothing before it needs to be
+//! read to find the end of a log.
 
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -13,10 +13,10 @@ use crate::Lsn;
 /// Bytes that a commit record takes in the log.
 pub const RECORD_LEN: u64 = (HEADER_LEN + size_of::<RecordBytes>()) as u64;
 
-/// What was known when a batch began.
+/// The positions that were known when a batch began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommitRecord {
-    /// End of what was durable.
+    /// End of the durable bytes.
     pub durable: Lsn,
     /// Oldest position kept.
     pub begin: Lsn,
@@ -47,7 +47,7 @@ impl CommitRecord {
         frame
     }
 
-    /// The commit record in the first bytes of `bytes`, which stand at `lsn`, if there is one.
+    /// The commit record in the first bytes of `bytes`, which are at `lsn`, if there is one.
     pub fn parse(codec: Codec, lsn: Lsn, bytes: &[u8]) -> Option<CommitRecord> {
         let (head, payload) = bytes.get(..RECORD_LEN as usize)?.split_at(HEADER_LEN);
         let header = Header::from_bytes(head.try_into().ok()?);

@@ -1,4 +1,4 @@
-//! The first page of the control file: what the log is made of, written once.
+//! The first page of the control file: the geometry of the log, written once.
 //!
 //! The shared words behind it are described in `shared::words` and `docs/protocol.md`.
 
@@ -27,7 +27,7 @@ pub const CAPACITY_UNIT_BYTES: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"VELLUMCT";
 
-/// What a log is made of; the same for every participant and for the log's whole life.
+/// The properties of a log; the same for every participant and for the log's whole life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// How records lie in the segments.
@@ -50,7 +50,7 @@ pub struct Geometry {
     pub has_envelope: bool,
 }
 
-/// Geometry as it stands in the file.
+/// Geometry as it is in the file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct ControlHeader {
@@ -61,7 +61,7 @@ struct ControlHeader {
     layout: U32,
     preallocate: U32,
     fill: U32,
-    /// 1 for commit records. From version 2 on, what a library must know to use the log is here.
+    /// 1 for commit records. From version 2 on, the marks that a library must know to use the log.
     marks: U32,
     segment_capacity: U64,
     secret: U64,
@@ -80,7 +80,7 @@ const COMMITTED_MARK: u32 = 1;
 const ENVELOPE_MARK: u32 = 2;
 
 impl Geometry {
-    /// The header as it stands in the file.
+    /// The header as it is in the file.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut header = ControlHeader {
             magic: MAGIC,
@@ -99,7 +99,7 @@ impl Geometry {
         header.as_bytes().to_vec()
     }
 
-    /// Reads a header, or says what is wrong with it.
+    /// Reads a header, or names its fault.
     pub fn parse(bytes: &[u8]) -> Result<Geometry, HeaderFault> {
         let Ok((header, _)) = ControlHeader::read_from_prefix(bytes) else {
             return Err(HeaderFault::NotAControlFile);
@@ -178,7 +178,7 @@ impl Geometry {
     }
 }
 
-/// What can be wrong with the first page of a control file.
+/// The faults that the first page of a control file can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderFault {
     /// It begins with something else.

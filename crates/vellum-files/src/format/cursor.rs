@@ -1,7 +1,7 @@
 //! The file of named cursors: a header, and for each cursor two images that are written in turn.
 //!
-//! An image is one sector, with a number that grows and a checksum. So whatever a power cut leaves
-//! of the image that was being written, the other one holds what was there before.
+//! An image is one sector, with a number that grows and a checksum. So a power cut may tear the
+//! image that was being written: the other one holds the state before.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const STATE_FREE: u32 = 1;
 const STATE_USED: u32 = 2;
 const FLAG_HOLDS: u32 = 1;
 
-/// The header as it stands in the file.
+/// The header as it is in the file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Header {
@@ -43,7 +43,7 @@ struct Header {
     image_len: U32,
 }
 
-/// An image as it stands in the file.
+/// An image as it is in the file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Image {
@@ -66,7 +66,7 @@ struct Image {
 
 const _: () = assert!(size_of::<Image>() == IMAGE_LEN);
 
-/// What is stored of a cursor. Times are in seconds since 1970.
+/// The stored state of a cursor. Times are in seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
@@ -181,7 +181,7 @@ impl Image {
         (is_whole && has_state && image.sequence.get() != 0).then_some(image)
     }
 
-    /// The cursor that it tells of; `None` for one that was removed.
+    /// The cursor in the image; `None` for one that was removed.
     fn entry(self) -> Option<Entry> {
         let limit = |number: U64| Some(number.get()).filter(|limit| *limit != NONE);
         let name = self.name.get(..self.name_len.get() as usize)?;
@@ -206,7 +206,7 @@ pub fn is_name(name: &str) -> bool {
     (1..=NAME_LEN_MAX).contains(&name.len()) && name.bytes().all(may_be_in)
 }
 
-/// What is wrong with a file.
+/// The fault of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFault {
     /// It begins with something else, or its checksum is wrong.

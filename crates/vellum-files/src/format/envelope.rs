@@ -1,5 +1,5 @@
-//! The envelope: what the log itself puts before the payload of each record, where it was created
-//! with one.
+//! The envelope: bytes that the log itself puts before the payload of each record, where it was
+//! created with one.
 //!
 //! ```text
 //!  0                8                16

@@ -1,4 +1,4 @@
-//! The frame: what stands around a record in a framed log.
+//! The frame: the bytes around a record in a framed log.
 //!
 //! ```text
 //!  0        4        8                    8 + length
@@ -10,7 +10,7 @@
 //!
 //! `check` is a CRC32C that starts from a seed made of the log's secret, the LSN and the length,
 //! and is then changed by XOR with a constant per kind. So a frame holds only at the position, in
-//! the log and with the length it was written for: what is left of an older segment in a recycled
+//! the log and with the length it was written for: the rest of an older segment in a recycled
 //! file is never taken for a record. Eight zero bytes are never a frame, and no payload gives a
 //! record the check of a pad or a batch: such a check is changed by one more XOR.
 //!
@@ -28,7 +28,7 @@ pub const ALIGNMENT: u64 = 8;
 /// Longest payload of a record: the length has 32 bits.
 pub const PAYLOAD_LEN_MAX: u64 = u32::MAX as u64;
 
-/// What a frame holds.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The caller's bytes.
@@ -39,7 +39,7 @@ pub enum Kind {
     Batch,
     /// A record of a batch. Told from others, so that it counts only where its batch is whole.
     Member,
-    /// What was durable when a commit group ended, for recovery (`format::commit_record`).
+    /// The durable end when a commit group ended, for recovery (`format::commit_record`).
     CommitRecord,
 }
 
@@ -88,7 +88,7 @@ impl Header {
         Header { length: word as u32, check: (word >> 32) as u32 }
     }
 
-    /// The header as it stands in the file.
+    /// The header as it is in the file.
     #[inline]
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         (u64::from(self.length) | u64::from(self.check) << 32).to_le_bytes()
@@ -227,7 +227,7 @@ impl Codec {
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     crc: u32,
-    /// What `crc` started from.
+    /// The value from which `crc` started.
     seed: u32,
     length: u32,
     append: fn(u32, &[u8]) -> u32,
@@ -257,7 +257,7 @@ impl Check {
     #[inline(always)]
     fn finish_as(self, mark: u32) -> Header {
         let check = self.crc ^ mark;
-        // What the header alone shows differs from the seed by a mark, if no zero is replaced.
+        // A check of the header alone differs from the seed by a mark, if no zero is replaced.
         let may_be_zero = check == 0 || check == ZERO_CHECK;
         let check = match may_be_zero || HEADER_MARKS.contains(&(check ^ self.seed)) {
             true => self.escaped(never_zero(check)),

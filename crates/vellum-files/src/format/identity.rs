@@ -1,4 +1,4 @@
-//! The identity of a log as it stands in two sectors: one of the geometry file, one of the control
+//! The identity of a log as it is in two sectors: one of the geometry file, one of the control
 //! file.
 //!
 //! Each change is written whole, with the next number, into one sector after the other. So a copy
@@ -24,7 +24,7 @@ const MAGIC: [u8; 8] = *b"VELLUMID";
 /// Rewinds that are remembered one by one.
 const REWINDS_MAX: usize = 16;
 
-/// Which log this is, and which of its positions still hold what they held.
+/// Which log this is, and which of its positions still hold the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Grows with each change of the block.
@@ -33,7 +33,7 @@ pub struct Identity {
     pub id: LogId,
     /// Its newest epoch.
     pub epoch: u64,
-    /// What the application says that its records are, or 0.
+    /// The tag that the application has given to the kind of its records, or 0.
     pub tag: u64,
     /// How it was recovered last.
     pub recovery: Option<Recovery>,
@@ -79,12 +79,12 @@ impl Rewind {
     }
 }
 
-/// What is asked of a position.
+/// The question about a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// The record that starts there.
     Record,
-    /// The end of what was handled: it holds if everything before it does.
+    /// The end of the handled records: it holds if everything before it does.
     Next,
 }
 
@@ -117,7 +117,7 @@ impl Identity {
     /// again. A step of more than one leaves out epochs that another log with this id may have.
     pub fn rewind(&mut self, lsn: Lsn, step: u64) {
         let lsn = lsn.get();
-        // What was rewound further back than this covers all that is refused for later positions.
+        // This rewind refuses every position that an old one with no smaller `lsn` has refused.
         self.rewinds.retain(|old| old.lsn < lsn || old.is_fork());
         self.rewinds.iter_mut().for_each(|old| old.lsn = old.lsn.min(lsn));
         let rewind = Rewind { after: self.epoch, epoch: self.epoch.saturating_add(step), lsn };
@@ -136,7 +136,7 @@ impl Identity {
         }
     }
 
-    /// The LSN of a position, if that still holds what it held.
+    /// The LSN of a position, if that still holds the same bytes.
     pub fn resolve(&self, position: Position, meaning: Meaning) -> Result<Lsn, Error> {
         if position.log != self.id {
             return Err(other_log(position, self.id));
@@ -178,7 +178,7 @@ fn rewound(position: Position, from: Lsn) -> Error {
     Error::new(ErrorKind::Rewound, message).at_lsn(from)
 }
 
-/// The block as it stands in a file.
+/// The block as it is in a file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Block {
@@ -320,7 +320,7 @@ impl RecoveryBlock {
 }
 
 impl Identity {
-    /// The block as it stands in a file.
+    /// The block as it is in a file.
     pub fn to_bytes(&self) -> [u8; IDENTITY_LEN] {
         let mut rewinds = [RewindBlock::default(); REWINDS_MAX];
         for (block, rewind) in rewinds.iter_mut().zip(&self.rewinds) {

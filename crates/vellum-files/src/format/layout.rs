@@ -1,4 +1,4 @@
-//! What follows from a layout for records and files.
+//! The consequences of a layout for records and files.
 
 use super::frame::{ALIGNMENT, HEADER_LEN, frame_len};
 use super::segment;
@@ -22,13 +22,13 @@ impl Layout {
         if self.has_frames() { frame_len(len) } else { len }
     }
 
-    /// What the position of each record is a multiple of.
+    /// The number of which the position of each record is a multiple.
     pub const fn alignment(self) -> u64 {
         if self.has_frames() { ALIGNMENT } else { 1 }
     }
 
-    /// Whether commits put records of their own into the log, which carry the checkpoint and tell
-    /// what was durable.
+    /// Whether commits put records of their own into the log, which carry the checkpoint and the
+    /// durable end.
     pub const fn has_commit_records(self) -> bool {
         self.has_frames()
     }
@@ -44,7 +44,7 @@ impl Layout {
         self.has_frames()
     }
 
-    /// Whether a file ends with its last record, because programs read it as it is: what is skipped
+    /// Whether a file ends with its last record, because programs read it as it is: skipped space
     /// at its end is cut off.
     pub const fn ends_with_records(self) -> bool {
         !self.has_frames()
@@ -56,7 +56,7 @@ impl Layout {
         !self.has_frames()
     }
 
-    /// Whether a policy says when the log goes on in a new file.
+    /// Whether a policy says when the log continues in a new file.
     pub const fn rotates(self) -> bool {
         !self.has_frames()
     }

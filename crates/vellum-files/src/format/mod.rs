@@ -19,6 +19,6 @@ pub mod zstd;
 
 /// Version of the bytes in control file and segments; another version is refused.
 pub const VERSION: u32 = 1;
-/// Version of the headers of control file and geometry where `marks` say what a library must know
-/// to use the log. Everything else is as in version 1.
+/// Version of the headers of control file and geometry where `marks` has the marks that a library
+/// must know to use the log. Everything else is as in version 1.
 pub const MARKED_VERSION: u32 = 2;

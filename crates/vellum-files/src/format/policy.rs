@@ -1,7 +1,7 @@
-//! The policy of a text log as it stands in the geometry file, behind the geometry.
+//! The policy of a text log as it is in the geometry file, behind the geometry.
 //!
 //! Written later than the log and changed at any time, so it has a mark and a check of its own,
-//! and lies with the geometry in one sector.
+//! and is with the geometry in one sector.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -10,7 +10,7 @@ use crate::policy::Policy;
 use crate::sys::checksum;
 
 const MAGIC: [u8; 8] = *b"VELLUMPO";
-/// A policy as it stands in the file.
+/// A policy as it is in the file.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct PolicyBlock {
@@ -27,7 +27,7 @@ const _: () = assert!(size_of::<PolicyBlock>() == 64);
 
 #[doc(hidden)]
 impl Policy {
-    /// The block as it stands in the file.
+    /// The block as it is in the file.
     pub fn to_bytes(self) -> Vec<u8> {
         let [numbers @ .., compression] = self.to_numbers();
         let mut block = PolicyBlock {
@@ -40,8 +40,8 @@ impl Policy {
         block.as_bytes().to_vec()
     }
 
-    /// Reads a block; `None` where there is none, or a damaged one: a limit that nobody set must
-    /// never remove a file.
+    /// Reads a block; `None` where there is none, or a damaged one: a limit that no program set
+    /// must never remove a file.
     pub fn parse(bytes: &[u8]) -> Option<Policy> {
         let (block, _) = PolicyBlock::read_from_prefix(bytes).ok()?;
         let unchecked = PolicyBlock { check: U32::ZERO, ..block };

@@ -22,9 +22,9 @@ const MAGIC: [u8; 8] = *b"VELLUMSG";
 const SEGMENT_SUFFIX: &str = ".seg";
 /// Ending of a text segment.
 const TEXT_SUFFIX: &str = ".log";
-/// What stands before that in the name of a file that only continues the one before it.
+/// The mark before that ending in the name of a file that only continues the one before it.
 const CONTINUATION_MARK: &str = "-more";
-/// What files that zstd has compressed have behind the name that they had before.
+/// The ending that follows the former name of a file that zstd has compressed.
 const ZSTD_SUFFIX: &str = ".zst";
 /// The same of gzip.
 const GZIP_SUFFIX: &str = ".gz";
@@ -35,8 +35,8 @@ pub fn file_name(first: Lsn) -> String {
 }
 
 /// How the file of the text segment is called that starts at `first` and got its first record at
-/// `time`, in seconds since 1970. `is_continuation`: no rule and nobody's wish started it, but the
-/// one before was full.
+/// `time`, in seconds since 1970. `is_continuation`: no rule and no caller started it, but the one
+/// before was full.
 pub fn text_file_name(time: u64, first: Lsn, is_continuation: bool) -> String {
     let mark = if is_continuation { CONTINUATION_MARK } else { "" };
     format!("{}-{:016x}{mark}{TEXT_SUFFIX}", stamp(time), first.get())
@@ -52,7 +52,7 @@ pub fn path(dir: impl AsRef<Path>, first: Lsn) -> PathBuf {
     dir.as_ref().join(file_name(first))
 }
 
-/// What the name of a segment file tells.
+/// The facts in the name of a segment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName {
     /// First position: up to [`Lsn::MAX`], so that a sum with a capacity never overflows.
@@ -76,7 +76,7 @@ pub(crate) fn before_compression(name: &str) -> (&str, Compression) {
     }
 }
 
-/// What the file at `path` is called when it is compressed.
+/// The path of the file at `path` when it is compressed.
 pub fn compressed_path(path: &Path, compression: Compression) -> PathBuf {
     let mut compressed = path.as_os_str().to_owned();
     compressed.push(match compression {
@@ -149,7 +149,7 @@ impl SegmentHeader {
         header
     }
 
-    /// Reads a header, or says what is wrong with it.
+    /// Reads a header, or names its fault.
     pub fn parse(bytes: &[u8]) -> Result<SegmentHeader, &'static str> {
         let Ok((header, _)) = SegmentHeader::read_from_prefix(bytes) else {
             return Err("is shorter than a segment header");

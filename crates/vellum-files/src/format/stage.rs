@@ -12,7 +12,7 @@ const MAGIC: [u8; 8] = *b"VELLUMST";
 #[repr(C)]
 pub(crate) struct StageHeader {
     magic: [u8; 8],
-    /// What the control file's words call the stage.
+    /// The id by which the control file's words call the stage.
     id: U64,
     /// First position of its segment.
     first: U64,
@@ -37,7 +37,7 @@ impl StageHeader {
         self.is_of(first) && self.id.get() == id
     }
 
-    /// Whether the stage was made in `epoch`, whatever words there are.
+    /// Whether the stage was made in `epoch`; the words do not matter.
     pub(crate) fn is_of_epoch(&self, epoch: u64, first: Lsn) -> bool {
         self.is_of(first) && epoch != 0 && self.epoch.get() == epoch
     }

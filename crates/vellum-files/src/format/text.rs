@@ -1,5 +1,5 @@
-//! Lines that a text log gets from Vellum itself: what fills space that was reserved and never
-//! written, and what tells of records that were dropped.
+//! Lines that a text log gets from Vellum itself: markers, which fill space that was reserved and
+//! never written, and lines that count dropped records.
 
 /// Longest line of a marker: programs that read lines have buffers of 64 KiB.
 pub(crate) const LINE_LEN_MAX: usize = 60 << 10;
@@ -34,7 +34,7 @@ pub(crate) fn may_start_marker(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'~')
 }
 
-/// The line that tells of `count` records that a full disk had no room for.
+/// The line that reports `count` records that a full disk had no room for.
 pub fn dropped(count: u64) -> String {
     format!("~ vellum: {count} records dropped: no space left on the disk ~\n")
 }

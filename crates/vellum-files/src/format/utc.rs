@@ -1,4 +1,4 @@
-//! Moments of the calendar, and as they stand in the names of files: `20261122T015723Z`.
+//! Moments of the calendar, and as they are in the names of files: `20261122T015723Z`.
 
 const DAY_SECONDS: u64 = 86_400;
 /// 9999-12-31 23:59:59, the last moment that four digits of a year can tell.
@@ -31,7 +31,7 @@ impl Moment {
     }
 }
 
-/// A moment in seconds since 1970, as it stands in names.
+/// A moment in seconds since 1970, as it is in names.
 pub fn stamp(seconds: u64) -> String {
     let Moment { date: (year, month, day), time: (hour, minute, second) } = Moment::of(seconds);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn moments_are_told_as_the_calendar_has_them() {
-        // What `date -u -d @SECONDS +%Y%m%dT%H%M%SZ` prints.
+        // The output of `date -u -d @SECONDS +%Y%m%dT%H%M%SZ`.
         for (seconds, text) in [
             (0, "19700101T000000Z"),
             (951_782_399, "20000228T235959Z"),

@@ -1,4 +1,4 @@
-//! Making a log again from what was shipped, and finding records in that.
+//! Making a log again from shipped bytes, and finding records in them.
 
 pub mod decode;
 mod note;

@@ -1,4 +1,4 @@
-//! The file `restoring`: what is being restored, from where on, and what was left out so far.
+//! The file `restoring`: which log is being restored, from where on, and the range left out so far.
 
 use crate::error::OsResult;
 use crate::files::names::{RESTORING_NAME, SMALL_LEN_MAX};
@@ -21,7 +21,7 @@ pub(crate) fn lost_bytes(from: Lsn, end: Lsn) -> Vec<u8> {
     [from, end].iter().flat_map(|lsn| lsn.get().to_le_bytes()).collect()
 }
 
-/// What a note says beside the shape.
+/// The content of a note beside the shape.
 #[derive(Clone, Copy)]
 pub(crate) struct Note {
     /// Where the log begins that is being restored.
@@ -30,7 +30,7 @@ pub(crate) struct Note {
     pub(crate) lost: Option<(Lsn, Lsn)>,
 }
 
-/// What the note says of the log that is being restored, which must be this one.
+/// The content of the note on the log that is being restored, which must be this one.
 pub(crate) fn of(note: &[u8], shape: &LogShape) -> Result<Note> {
     let (noted, note) = parse(note)?;
     if noted.log_id() != shape.log_id() || noted.geometry != shape.geometry {

@@ -53,7 +53,7 @@ pub struct Restorer {
     segment: Option<Open>,
     /// How many files hold nothing but gaps.
     gap_files: u64,
-    /// Whether the note says what was left out.
+    /// Whether the note has the range that was left out.
     is_noted: bool,
 }
 
@@ -280,8 +280,8 @@ impl Restorer {
         self.is_noted = false;
     }
 
-    /// Has the note say what was left out, before a segment is made behind it: a restore that is
-    /// resumed continues from that.
+    /// Writes the range that was left out into the note, before a segment is made behind the range:
+    /// a restore that is resumed continues from the note.
     fn note_lost(&mut self) -> Result<()> {
         if let Some((from, end)) = self.shape.identity.lost.filter(|_| !self.is_noted) {
             let path = self.dir.join(RESTORING_NAME);

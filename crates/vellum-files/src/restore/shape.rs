@@ -1,4 +1,4 @@
-//! What a log is made of, to be kept with what is shipped, so that it can be restored.
+//! The shape of a log, to be kept with the shipped bytes, so that the log can be restored.
 
 use crate::format::control::Geometry;
 use crate::format::identity::{Copy, IDENTITY_OFFSET, Identity};
@@ -11,12 +11,12 @@ pub(crate) const LEN: usize = FILE_LEN + 16;
 /// Bytes of a geometry file with an identity.
 const FILE_LEN: usize = IDENTITY_OFFSET + crate::format::identity::IDENTITY_LEN;
 
-/// By how many epochs a copy goes on behind the log that it was copied from, at least. The log
-/// itself goes on in steps of one, so the two do not meet.
+/// By how many epochs a copy continues behind the log that it was copied from, at least. The log
+/// itself continues in steps of one, so the two do not meet.
 const FORK_STEP: u64 = 1 << 32;
 
-/// What a log is made of ([`ship::Ship::shape`](../../vellum/ship/struct.Ship.html#method.shape)):
-/// what a [`Restorer`](crate::restore::restorer::Restorer) needs beside the bytes.
+/// The shape of a log ([`ship::Ship::shape`](../../vellum/ship/struct.Ship.html#method.shape)): the
+/// data that a [`Restorer`](crate::restore::restorer::Restorer) needs beside the bytes.
 ///
 /// It has the secret that goes into the checksums of frames. A user that can read it can make
 /// frames that pass for the log's own.
@@ -25,7 +25,7 @@ pub struct LogShape {
     pub(crate) geometry: Geometry,
     pub(crate) policy: Policy,
     pub(crate) identity: Identity,
-    /// Positions that were stored before this hold what they held.
+    /// Positions that were stored before this still hold the same bytes.
     stable_end: Lsn,
 }
 
@@ -85,7 +85,7 @@ impl LogShape {
         bytes
     }
 
-    /// Reads a shape, whoever has written it: what it says is within the bounds of a log.
+    /// Reads a shape, no matter which program wrote it: its values are within the bounds of a log.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl LogShape {
     }
 }
 
-/// By how many epochs another copy of a log goes on.
+/// By how many epochs another copy of a log continues.
 pub fn fork_step() -> u64 {
     FORK_STEP + (sys::process::random_u64() >> 32)
 }

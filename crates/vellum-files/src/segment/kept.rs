@@ -74,7 +74,7 @@ impl KeptFiles {
         }
     }
 
-    /// Notes what a record has taken.
+    /// Notes how many bytes a record takes.
     pub fn note_len(&self, len: u64) {
         if self.last_len.load(Ordering::Relaxed) != len {
             self.last_len.store(len, Ordering::Relaxed);

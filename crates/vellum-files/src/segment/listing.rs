@@ -180,7 +180,7 @@ impl SegmentFile {
         remove(dir, &self.path)
     }
 
-    /// Removes what the file was compressed from, if that is still there.
+    /// Removes the file from which this one was compressed, if it is still there.
     pub fn remove_plain(&self, dir: &Dir) -> Result<()> {
         self.plain.as_deref().map_or(Ok(()), |plain| remove(dir, plain))
     }

@@ -151,7 +151,7 @@ impl ReadSegment {
         Ok(())
     }
 
-    /// Has what was not in the page cache leave it again, once it was read.
+    /// Has pages that were not in the page cache leave it again, once they were read.
     pub fn leave_no_trace(&mut self, capacity: u64) {
         self.uncached = Uncached::of(&self.fd, self.header_len + capacity);
     }
@@ -212,7 +212,7 @@ impl ReadSegment {
         Ok(Lsn::new(begin.get() + (found - offset)))
     }
 
-    /// Reads the first bytes of the file, whatever they are.
+    /// Reads the first bytes of the file, without a check.
     pub fn read_header(&self, bytes: &mut [u8]) -> Result<usize> {
         sys::file::read_up_to_at(&self.fd, bytes, 0).or_os("read the segment", &self.path)
     }
@@ -229,7 +229,7 @@ impl ReadSegment {
     }
 }
 
-/// Whether nobody reads the segment file at `path`, so that it may be used again.
+/// Whether no process reads the segment file at `path`, so that it may be used again.
 pub fn is_unpinned(dir: &Dir, path: &Path) -> bool {
     let is_locked = || -> io::Result<bool> {
         let fd = dir.open_file(path, OFlags::RDWR)?;

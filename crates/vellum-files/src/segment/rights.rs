@@ -1,4 +1,4 @@
-//! Whose the files of a log are, no matter which process makes them.
+//! The owner of the files of a log, no matter which process makes them.
 //!
 //! A file belongs to the user of its maker, and the umask takes rights away. So root that looks
 //! after the log of a service, or another user of the log's group would leave files that the others

@@ -48,7 +48,7 @@ const REUSED_AGE_MAX: Duration = Duration::from_secs(20);
 
 /// The parts of a file of the stage.
 pub struct Twin<'a> {
-    /// What the words of the control file call it.
+    /// The id by which the words of the control file call it.
     pub id: u64,
     /// The epoch of the log.
     pub epoch: u64,
@@ -79,7 +79,7 @@ impl Stage {
         path(&self.dir, first)
     }
 
-    /// Makes a file of the stage, replacing what a dead preparer left.
+    /// Makes a file of the stage, in place of one that a dead preparer left.
     pub fn make(&self, twin: Twin<'_>, rights: &Rights) -> Result<()> {
         let unfinished = self.dir.join(UNFINISHED_STAGE_NAME);
         sys::file::check_size_limit(twin.len).or_os("make the stage of a segment", &unfinished)?;

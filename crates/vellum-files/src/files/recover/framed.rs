@@ -1,11 +1,11 @@
 //! Finding the end of a framed log after a power cut.
 //!
-//! A power cut tears what was on its way to the device. The newest commit record tells up to where
-//! everything had arrived before: damage behind it is a torn tail, which is cut; damage before it
-//! is no crash's doing, and the log is not opened. Nothing before that needs to be read.
+//! A power cut tears bytes that were on their way to the device. The newest commit record tells up
+//! to where everything had arrived before: damage behind it is a torn tail, which is cut; damage
+//! before it is no crash's doing, and the log is not opened. Nothing before that needs to be read.
 //!
-//! What is not torn may go on in the stage (`recover::staged`): nobody may have turned off the
-//! machine, and only the words are not to be believed. Killed processes then lose nothing.
+//! The whole frames may continue in the stage (`recover::staged`): perhaps the machine was not off,
+//! and only the words are not to be believed. Killed processes then lose nothing.
 //!
 //! Only the newest segments are looked through for commit records, from the newest one back to the
 //! first that has one. Recycled segments that wait beyond the tail hold none that are valid there.
@@ -31,7 +31,7 @@ use crate::{Error, ErrorKind, Lsn, Result};
 /// Bytes of a segment read at a time in search of commit records.
 const STEP: u64 = 256 << 10;
 
-/// Where a framed log begins and ends, and what recovery would change.
+/// Where a framed log begins and ends, and the changes that recovery would make.
 pub fn find_end(
     files: &Files,
     firsts: &[Lsn],
@@ -123,8 +123,8 @@ fn checkpoint(
 }
 
 /// The position and the content of the newest commit record, in the newest segment that has any;
-/// zeros where there is none. Of those alone whose segment begins and whose checkpoint lies
-/// before `limit`.
+/// zeros where there is none. Of those alone whose segment begins and whose checkpoint is before
+/// `limit`.
 fn newest_record(
     view: &Arc<impl View>,
     zeros: &mut Zeros,
@@ -152,7 +152,7 @@ pub fn begin_of_commits(view: &Arc<impl View>, firsts: &[Lsn]) -> Lsn {
 }
 
 /// The last commit record in the segment at `first` that starts before `zeros` and whose checkpoint
-/// lies before `limit`. No other knows of more: they are put there in turn, and `durable` only
+/// is before `limit`. No other knows of more: they are put there in turn, and `durable` only
 /// grows.
 fn last_record(
     view: &Arc<impl View>,
@@ -165,7 +165,7 @@ fn last_record(
     while end > first.get() {
         let start = end.saturating_sub(STEP).max(first.get());
         let wanted = (end + RECORD_LEN).min(files.segment_end(first).get()) - start;
-        // Pieces overlap, so that a commit record lies whole in one of them.
+        // Pieces overlap, so that a commit record is whole in one of them.
         let bytes = window.fetch(Lsn::new(start), wanted, Lsn::new(start + wanted))?;
         let count = bytes.len();
         for offset in (0..count.min((end - start) as usize)).step_by(ALIGNMENT as usize).rev() {
@@ -206,8 +206,8 @@ fn without_trimmed(files: &Files, firsts: &[Lsn], begin: Lsn) -> (Vec<Lsn>, Vec<
     }
 }
 
-/// Where to begin walking over frames: at the start of the segment in which `durable` lies, so
-/// that damage in the newest segment is noticed, or further back if a long record starts there.
+/// Where to begin walking over frames: at the start of the segment that contains `durable`, so that
+/// damage in the newest segment is noticed, or further back if a long record starts there.
 fn start_of_scan(
     files: &Files,
     window: &mut Window,
@@ -261,7 +261,7 @@ fn behind_holes(
     Ok(end)
 }
 
-/// Bytes from `end` to the end of the last whole frame that stands behind it.
+/// Bytes from `end` to the end of the last whole frame behind it.
 fn torn_len(log: &Arc<Still>, zeros: &mut Zeros, end: Lsn, limit: Lsn) -> Result<u64> {
     let mut window = Window::new(Arc::clone(log));
     let mut behind = end;

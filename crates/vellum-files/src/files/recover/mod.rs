@@ -8,7 +8,7 @@
 //! reader leaves alone. One listing of the directory serves both.
 //!
 //! **If the process dies here**: nothing was changed but pads written into holes, and zeros over
-//! what was cut; the next opener does it again and comes to the same end.
+//! the bytes that were cut; the next opener does it again and comes to the same end.
 
 pub mod framed;
 pub mod plan;
@@ -25,7 +25,7 @@ use crate::files::recover::positions::{Evidence, Positions};
 use crate::segment::listing::Listing;
 use crate::{Layout, Lsn, Result};
 
-/// Where the log begins and ends as its files are, and what recovery would change.
+/// Where the log begins and ends as its files are, and the changes that recovery would make.
 pub fn find_end(
     files: &Files,
     listing: &Arc<Listing>,

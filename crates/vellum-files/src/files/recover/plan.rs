@@ -1,5 +1,5 @@
-//! What recovery changes in the files of a log: a list of steps. All of them are decided before the
-//! first one is taken.
+//! The changes that recovery makes in the files of a log: a list of steps. All of them are decided
+//! before the first one is taken.
 //!
 //! **If the process dies here**: the next opener reads the files again and decides on the steps
 //! that are left.
@@ -34,7 +34,7 @@ pub enum Step {
     },
     /// Fills a range that a dead writer had reserved.
     Pad(Range),
-    /// Fills what is missing of the marker before it.
+    /// Fills the missing part of the marker before it.
     Continue(Range),
     /// Writes a marker into a text file without text, which ends behind it. Where there is no space
     /// for the marker, the file ends before it.
@@ -58,7 +58,7 @@ pub enum Step {
     },
 }
 
-/// What recovery changes, and where the log begins and ends then.
+/// The changes that recovery makes, and where the log begins and ends then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The changes, in order.

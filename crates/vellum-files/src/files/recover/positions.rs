@@ -12,7 +12,7 @@ use crate::{Fill, Lsn};
 pub struct Positions {
     /// Oldest position that is kept.
     pub begin: Lsn,
-    /// End of what is known to survive a power cut.
+    /// End of the bytes that are known to survive a power cut.
     pub durable: Lsn,
     /// End of the log.
     pub tail: Lsn,
@@ -22,11 +22,11 @@ pub struct Positions {
     pub allocated_end: Lsn,
     /// The checkpoint, or zero.
     pub checkpoint: Lsn,
-    /// What finding them has changed.
+    /// The changes that the search for them has made.
     pub recovered: Recovered,
 }
 
-/// What finding the end of a log has changed, or would.
+/// The changes that the search for the end of a log has made, or would make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// As in `Recovery`.
@@ -54,7 +54,7 @@ impl Positions {
         }
     }
 
-    /// What a recovery at this moment came to, for `reason`.
+    /// The result of a recovery at this moment, for `reason`.
     pub fn recovery(&self, reason: RecoveryReason) -> Recovery {
         let Recovered { durable, cut_bytes, padded_bytes, from } = self.recovered;
         let (end, from) = (self.tail, from.min(self.tail));
@@ -63,21 +63,21 @@ impl Positions {
     }
 }
 
-/// What is known of a log that is recovered from its files.
+/// The known facts about a log that is recovered from its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What has happened to the log.
+    /// The loss that the log has suffered.
     pub loss: Loss,
     /// The log's newest epoch, or 0 where it has none. No other's stage is believed.
     pub epoch: u64,
     /// The checkpoint of before the last truncation.
     pub cut: CutCheckpoint,
-    /// What the dead had reserved, by words that agree with the files.
+    /// The ranges that dead writers had reserved, by words that agree with the files.
     pub reserved: &'a [Range],
 }
 
 impl<'a> Evidence<'a> {
-    /// What is known of a log with this identity, whose dead had `reserved` these ranges.
+    /// The facts about a log with this identity, whose dead writers had `reserved` these ranges.
     pub fn new(loss: Loss, identity: Option<&Identity>, reserved: &'a [Range]) -> Evidence<'a> {
         let epoch = identity.map_or(0, |identity| identity.epoch);
         let cut = identity.map_or_else(CutCheckpoint::default, |identity| identity.cut);
@@ -90,19 +90,19 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// What has happened to the log, and so what damage may be put down to.
+/// The loss that a log has suffered, to which its damage may be put down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The control file is gone and nothing else: holes are those of dead writers, and are padded.
     Words,
-    /// The device may have stopped in the middle of a write: what follows a hole is cut.
+    /// The device may have stopped in the middle of a write: everything behind a hole is cut.
     Power,
 }
 
 impl Loss {
-    /// What has happened to a log whose control file is gone.
+    /// The loss that a log has suffered whose control file is gone.
     pub fn of(stored: &Geometry, boot_id: [u8; 16]) -> Loss {
-        // Holes in a stage are not told from what a power cut took.
+        // Holes in a stage cannot be told from bytes that a power cut took.
         let is_words = stored.is_of_boot(boot_id) && stored.fill != Fill::Staged;
         if is_words { Loss::Words } else { Loss::Power }
     }

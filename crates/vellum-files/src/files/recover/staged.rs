@@ -1,15 +1,15 @@
-//! What is whole in the stage behind the end of the segments.
+//! The whole frames in the stage behind the end of the segments.
 //!
-//! After a reboot that is mostly nothing, for the kernel hardly writes stages to the device. But
+//! After a reboot there are mostly none, for the kernel hardly writes stages to the device. But
 //! where the words are not believed and the machine was not off (a container with a boot id of its
 //! own, a filesystem that changes inode numbers, a copy), the stage has everything that was
 //! appended and not committed.
 //!
 //! No words are needed to believe it. A frame holds at one position of one log, and a stage says in
 //! which epoch it was made. In one epoch a position is given out once. So a frame that is whole in
-//! a stage of the newest epoch is what was appended there, whether the page cache or the device
-//! kept it. Stages of earlier epochs may hold what was cut off since, and are left alone. The row
-//! ends where one frame is missing, so there is never a gap.
+//! a stage of the newest epoch is the one that was appended there, whether the page cache or the
+//! device kept it. Stages of earlier epochs may hold frames that were cut off since, and are left
+//! alone. The row ends where one frame is missing, so there is never a gap.
 //!
 //! **If the process dies here**: the segments have more of the same frames. The epoch has not moved
 //! on before they are durable, so the next opener finds the rest in the stage again.
@@ -26,7 +26,7 @@ use crate::{Fill, Lsn, Result};
 /// Bytes copied at a time.
 const STEP: u64 = 256 << 10;
 
-/// Where the row of frames ends that the stage goes on with from `end` on: `end` where it has none.
+/// Where the row of frames ends that the stage has from `end` on: `end` where it has none.
 pub(crate) fn end_behind(
     files: &Files,
     evidence: Evidence<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn end_behind(
     limit: Lsn,
 ) -> Result<Lsn> {
     let Geometry { fill, cut, .. } = files.geometry;
-    // A process that truncates has committed before; what is staged behind the cut is to be gone.
+    // A process that truncates has committed before; staged frames behind the cut are to be gone.
     if fill != Fill::Staged || cut != 0 {
         return Ok(end);
     }
@@ -43,7 +43,7 @@ pub(crate) fn end_behind(
     frames::end_of_row(files, &mut window, end, limit, evidence.reserved)
 }
 
-/// Writes what the stage has from `begin` to `end` to the segments; the caller syncs them.
+/// Writes the bytes of the stage from `begin` to `end` to the segments; the caller syncs them.
 pub(crate) fn write_behind(files: &Files, begin: Lsn, end: Lsn) -> Result<()> {
     let mut window = Window::new(Still::staged(files, Lsn::ZERO));
     let mut lsn = begin;

@@ -47,11 +47,11 @@ fn files(dir: &tempfile::TempDir, layout: Layout) -> Files {
     Files::new(&Dir::open(dir.path()).unwrap(), &geometry(layout), Rights::default())
 }
 
-/// What is written to a framed log from its first position on, and where its frames are.
+/// The bytes written to a framed log from its first position on, and where its frames are.
 #[derive(Default)]
 struct Written {
     bytes: Vec<u8>,
-    /// Begin of each frame, and where what was written of it ends.
+    /// Begin of each frame, and the end of the bytes that were written of it.
     frames: Vec<(u64, u64)>,
 }
 
@@ -107,7 +107,7 @@ fn write_segments(dir: &tempfile::TempDir, bytes: &[u8]) {
     }
 }
 
-/// Carries out what recovery found, and checks that nothing is left to be done.
+/// Carries out the recovery, and checks that nothing is left to be done.
 fn carry_out(files: &Files) -> Positions {
     let listing = Arc::new(Listing::read(&files.dir).unwrap());
     let (positions, listing) = recover(files, listing, evidence()).unwrap();
@@ -128,8 +128,8 @@ fn subsets(from: u64, end: u64) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// Two commit groups were in flight. Whatever of them has arrived, the log ends where the whole
-/// frames end, and what had been durable is there.
+/// Two commit groups were in flight. No matter which sectors of them have arrived, the log ends
+/// where the whole frames end, and all durable bytes are there.
 fn check_framed(lens: [&[usize]; 3]) {
     let mut written = Written::default();
     let mut durable = written.tail();
@@ -179,7 +179,7 @@ fn text_path(dir: &tempfile::TempDir, first: u64) -> PathBuf {
 }
 
 /// Of a text log everything up to `durable` has arrived, and any pieces behind it. No NUL and no
-/// part of a line is left, and what had been durable is there.
+/// part of a line is left, and all durable bytes are there.
 #[test]
 fn a_text_log_has_whole_lines_whatever_has_arrived() {
     const PIECE: usize = 40;
@@ -200,12 +200,12 @@ fn a_text_log_has_whole_lines_whatever_has_arrived() {
         let files = files(&dir, Layout::Text);
         let positions = carry_out(&files);
         let mut left = fs::read(text_path(&dir, CAPACITY)).unwrap();
-        // What is ready for the next records.
+        // Zeros at the end are ready for the next records.
         left.truncate(left.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
         assert_eq!(positions.tail.get(), CAPACITY + left.len() as u64);
         assert!(left.starts_with(&lines[..durable]), "{chosen:b}");
         assert!(!left.contains(&0) && left.ends_with(b"\n"), "{chosen:b}");
-        // What has arrived stays where it is.
+        // Bytes that have arrived stay where they are.
         let is_there = |at: &usize| text.get(*at).is_some_and(|byte| *byte != 0);
         assert!((0..left.len()).filter(is_there).all(|at| left[at] == text[at]), "{chosen:b}");
     }

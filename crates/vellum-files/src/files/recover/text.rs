@@ -2,7 +2,7 @@
 //!
 //! It ends behind its last byte that is not NUL. After a power cut that may be in the middle of a
 //! line that was not committed: the line is ended, so that the next record does not become part of
-//! it. Files that had got their names, but no text, are removed: the log goes on before them. Old
+//! it. Files that had got their names, but no text, are removed: the log continues before them. Old
 //! files that retention had removed, and that a power cut brought back, go by its rules once more.
 //!
 //! **If the process dies here, or the power goes again**: the next opener finds the same text with
@@ -21,10 +21,10 @@ use crate::lsn::Range;
 use crate::segment::listing::Listing;
 use crate::{Lsn, Result};
 
-/// What a closed file gets in which nothing stands.
+/// The length of the marker that a closed file without text gets.
 const EMPTY_MARKER_LEN: u64 = 48;
 
-/// Where a text log begins and ends, and what recovery would change.
+/// Where a text log begins and ends, and the changes that recovery would make.
 pub fn find_end(files: &Files, listing: &Arc<Listing>, loss: Loss) -> Result<(Positions, Plan)> {
     let mut firsts = listing.firsts();
     files.check_contiguous(&firsts)?;
@@ -67,7 +67,7 @@ struct Search {
     steps: Vec<Step>,
     /// Bytes that the steps fill in.
     padded_bytes: u64,
-    /// From where on lines may not be what they were.
+    /// From where on lines may have changed.
     from: Lsn,
     /// Where the last marker ends before a hole or the end of a segment, by the size that it tells.
     marker_end: Lsn,
@@ -79,7 +79,7 @@ impl Search {
         let (files, begin) = (self.log.files(), firsts[0]);
         let positions = Positions {
             begin,
-            // What is there after a power cut will be there after the next.
+            // Text that is there after a power cut will be there after the next.
             durable: if self.loss == Loss::Power { tail } else { begin },
             tail,
             staged_from: tail,
@@ -108,7 +108,7 @@ impl Search {
             let listed = self.listing.get(*first);
             let compressed = listed.map(|file| file.content_len(&files.dir)).transpose()?;
             if compressed.flatten().is_some() {
-                // Closed: whatever comes next goes behind it.
+                // Closed: later text goes behind it.
                 (tail, newest_plain) = (segment_end, None);
                 continue;
             }
@@ -222,8 +222,8 @@ impl Search {
         Ok(())
     }
 
-    /// Where the line begins in which `end` lies, or that ends there. A line that fills a segment
-    /// goes on in the next.
+    /// Where the line begins that `end` is in, or that ends there. A line that fills a segment
+    /// continues in the next.
     fn start_of_line(&self, mut end: Lsn) -> Result<Lsn> {
         loop {
             let first = self.log.files().segment_of(Lsn::new(end.get() - 1));
@@ -257,7 +257,7 @@ impl Search {
     }
 }
 
-/// Has the log go on in the next file where the one is gone that it ended in: positions are not
+/// Has the log continue in the next file where the one is gone that it ended in: positions are not
 /// given twice.
 pub fn behind_missing(files: &Files, positions: Positions, firsts: &[Lsn]) -> Positions {
     let active = files.segment_of(positions.tail);

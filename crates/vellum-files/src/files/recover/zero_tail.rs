@@ -1,4 +1,4 @@
-//! Removing what lies behind a position, so that it never passes for part of the log again.
+//! Removing everything behind a position, so that it never passes for part of the log again.
 //!
 //! Positions that are cut off will be written anew; whole frames of the old ones must not follow
 //! the new ones after the next power cut.
@@ -59,15 +59,15 @@ pub fn write_to(
     dir.sync().or_os("sync the names in", dir)
 }
 
-/// Takes off what is beyond the end of any segment: looking through that may take hours.
+/// Cuts off the bytes beyond the end of any segment: looking through them may take hours.
 fn shorten(fd: &OwnedFd, len_max: u64) -> io::Result<()> {
     if sys::file::len(fd)? > len_max { sys::file::set_len(fd, len_max) } else { Ok(()) }
 }
 
-/// Writes zeros over whatever is not zero from `start` on, and syncs the file. `zeros` is from
-/// where on it is known to hold nothing else.
+/// Writes zeros over the pages that are not zero from `start` on, and syncs the file. Nothing but
+/// zeros follows from `zeros` on, where that is known.
 ///
-/// Only that: a full disk may have no block for a zero where there was none before.
+/// Only those: a full disk may have no block for a zero where there was none before.
 fn clear(fd: &OwnedFd, start: u64, zeros: Option<u64>) -> io::Result<()> {
     let end = zeros.map_or_else(|| sys::file::end_before_zeros(fd, start, u64::MAX), Ok)?;
     let mut bytes = vec![0; STEP.min(end.saturating_sub(start) as usize)];
@@ -94,7 +94,7 @@ fn clear(fd: &OwnedFd, start: u64, zeros: Option<u64>) -> io::Result<()> {
         offset += count as u64;
     }
     sys::sync::sync(fd).inspect_err(|_| {
-        // What lies before the end was dirty as well, perhaps.
+        // The bytes before the end were dirty as well, perhaps.
         let _ = write_over_itself(fd, 0, u64::MAX);
     })
 }
