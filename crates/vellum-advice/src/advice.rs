@@ -3,7 +3,7 @@
 use vellum::advice::Method;
 use vellum::{Fill, Preallocate};
 
-/// What a measurement advises for the files of a directory.
+/// The advice of a measurement for the files of a directory.
 ///
 /// [`read`](crate::read) takes it from a file `vellum.toml`, which `vellum advise` writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Advice {
     pub file: FileAdvice,
 }
 
-/// What is advised for logs; `None` where nothing is.
+/// The advice for logs; `None` where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogAdvice {
     /// How file space is made ready.
@@ -28,12 +28,12 @@ pub struct LogAdvice {
     /// [`Tuning::segment_capacity_bytes`](vellum::Tuning::segment_capacity_bytes).
     pub segment_capacity_bytes: Option<u64>,
     /// How far ahead the process that creates the log makes pages ready, as in
-    /// [`Tuning::prefault_bytes`](vellum::Tuning::prefault_bytes). It is not stored with the
-    /// log, so who opens the log later has its own.
+    /// [`Tuning::prefault_bytes`](vellum::Tuning::prefault_bytes). It is not stored with the log,
+    /// so a process that opens the log later has its own.
     pub prefault_bytes: Option<u64>,
 }
 
-/// What is advised for one large file that several threads write; `None` where nothing is.
+/// The advice for one large file that several threads write; `None` where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileAdvice {
     /// Which way pieces take into the file.

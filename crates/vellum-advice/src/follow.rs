@@ -7,7 +7,7 @@ use vellum::{Fill, Layout, Preallocate, Tuning};
 
 use crate::Advice;
 
-/// The part of the advice that goes with what the program has chosen for `log`.
+/// The part of the advice that agrees with the choices of the program for `log`.
 pub(super) fn tuning(advice: &Advice, log: &NewLog<'_>) -> Tuning {
     let section = if log.is_staged { &advice.wal } else { &advice.log };
     // No measurement can tell that a full disk will not kill the process.
@@ -48,7 +48,7 @@ mod tests {
 
     const FILESYSTEMS: [Filesystem; 2] = [Filesystem::Ext, Filesystem::Btrfs];
 
-    /// A program's choices, what a file advises, and the log that follows both.
+    /// A program's choices, the advice of a file, and the log that follows both.
     struct Case {
         before: Options,
         chosen: (Option<Preallocate>, Option<Fill>),
@@ -65,7 +65,7 @@ mod tests {
         with(with(Tuning::new(), choice.0, Tuning::preallocate), choice.1, Tuning::fill)
     }
 
-    /// Every combination of what a program may ask for and a file may advise.
+    /// Every combination of a program's possible choices and a file's possible advice.
     fn each(mut check_case: impl FnMut(&Case)) {
         let fills = [None, Some(Fill::Mapped), Some(Fill::Pwrite), Some(Fill::Staged)];
         let preallocates = [None, Some(Preallocate::Auto), Some(Preallocate::Off)]

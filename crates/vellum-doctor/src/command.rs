@@ -1,4 +1,4 @@
-//! What `doctor` does.
+//! The work of `doctor`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,14 +24,14 @@ const SECONDS: u64 = 60;
 const SECONDS_QUICK: u32 = 10;
 /// A record of a program of one's own, unless something else is asked for.
 const BYTES: u64 = 4096;
-/// What etcd asks of p99, unless something else is asked for.
+/// The limit of etcd for p99, unless the user asks for another one.
 const GOAL: Duration = Duration::from_millis(10);
 /// No result of a run is longer.
 const RESULT_BYTES_MAX: u64 = 1 << 28;
-/// What the directory of a run is called by.
+/// The word in the name of the directory of a run.
 const PURPOSE: &str = "doctor";
 
-/// What a diagnosis is written as.
+/// The form in which a diagnosis is written.
 #[derive(Clone, Copy)]
 enum Form {
     Json,
@@ -95,7 +95,7 @@ fn limits(args: &DoctorArgs) -> Result<Outcome> {
     })
 }
 
-/// Hands over what a run measured, unless a signal ended it before there was a result.
+/// Hands over the result of a run, unless a signal ended it before there was one.
 fn unless_ended<T>(
     asked: &Asked,
     measured: vellum_bench::Result<T>,
@@ -149,7 +149,7 @@ fn time(args: &DoctorArgs) -> Option<Duration> {
     seconds.map(|seconds| Duration::from_secs(seconds.into()))
 }
 
-/// What is said before a run begins.
+/// The message before a run begins.
 fn told(time: Duration, needed: Duration) -> String {
     let (seconds, needed_seconds) = (time.as_secs(), needed.as_secs());
     if time < needed {

@@ -52,7 +52,7 @@ fn written(args: &DoctorArgs) -> Result<Outcome> {
         "writing to {dir}; pull the plug, and then run `vellum doctor --lies --check`"
     ));
     let number = write(&args.dir, witness.as_mut(), Limits { time, ..Limits::default() })?;
-    // What ends in good order is followed by no cut, as far as is known.
+    // A run that ends in good order is followed by no cut, as far as is known.
     witness.end()?;
     say(format_args!("{number} blocks promised, and no cut"));
     Ok(asked.signal().map_or(Outcome::Good, Outcome::EndedBy))
@@ -61,7 +61,7 @@ fn written(args: &DoctorArgs) -> Result<Outcome> {
 fn witness(args: &DoctorArgs) -> Result<Box<dyn Witness>> {
     Ok(match args.lies.witness.as_deref() {
         Some(address) if is_address(address) => {
-            // A name that nobody knows is told before anything is written.
+            // An unknown name is reported before anything is written.
             address.to_socket_addrs().with_context(|| format!("cannot find {address}"))?;
             Box::new(tcp_witness(address)?)
         }

@@ -10,7 +10,7 @@ use vellum_command::files::opened;
 use vellum_command::outcome::{BadValue, Result};
 use vellum_command::output;
 
-/// The files that were asked for, open, each with the form of what is written.
+/// The files that were asked for, open, each with the form of its content.
 pub struct Outputs<'a, F>(Vec<Output<'a, F>>);
 
 struct Output<'a, F> {
@@ -45,7 +45,8 @@ impl Drop for OutputFile<'_> {
 }
 
 impl<'a, F: Copy> Outputs<'a, F> {
-    /// Before the run, so that minutes of it are not in vain; what the files hold stays till then.
+    /// Before the run, so that minutes of it are not in vain; the files keep their content till
+    /// then.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl<'a, F: Copy> Outputs<'a, F> {
     ///
     /// Standard output or a file can't be written.
     pub fn write(self, text: &str, written: impl Fn(F) -> Result<String>) -> Result<()> {
-        // What is printed comes first: it is there whatever becomes of the files.
+        // The printed text comes first: it is there even if the files cannot be written.
         match self.on_stdout().next() {
             Some(output) => output::print(&written(output.form)?)?,
             None => output::print(text)?,

@@ -44,7 +44,7 @@ const LINE_PAUSE: Duration = Duration::from_secs(60);
 pub struct BenchBar {
     /// Made when the number of steps is known, unless there is one for several suites.
     bar: Option<ProgressBar>,
-    /// What it shows of the bar of several suites.
+    /// The part that it shows of the bar of several suites.
     share: Option<Share>,
     steps: u64,
     begun: u64,
@@ -112,7 +112,7 @@ impl BenchBar {
     }
 }
 
-/// What to write instead of a bar that nobody sees, once in a while.
+/// The line to write instead of a bar that is hidden, once in a while.
 fn line(bar: &ProgressBar, last: &mut Duration) -> Option<String> {
     let elapsed = bar.elapsed();
     if !bar.is_hidden() || elapsed < *last + LINE_PAUSE {
@@ -148,7 +148,7 @@ impl SuitesBar {
         SuitesBar { bar: bar(seconds * PARTS), next: std::cell::Cell::new(0) }
     }
 
-    /// What the next suite tells its progress to.
+    /// The bar to which the next suite tells its progress.
     pub fn suite(&self, name: &'static str, seconds: u64) -> BenchBar {
         let (from, len) = (self.next.get(), seconds * PARTS);
         self.next.set(from + len);

@@ -1,7 +1,7 @@
 //! A directory for files of no further use, removed however this process ends.
 //!
-//! A process that is killed, even by SIGINT from the keyboard, has no say in what it leaves. So a
-//! second process of this program, the keeper, holds the end of a pipe: when it tells that nobody
+//! A process that is killed, even by SIGINT from the keyboard, cannot remove its files. So a second
+//! process of this program, the keeper, holds the end of a pipe: when it tells that no process
 //! holds the other end any more, the directory goes. No signal handler is needed, nor a thread,
 //! which a measurement would feel.
 
@@ -20,8 +20,8 @@ use vellum_sys::Dir;
 
 /// The first word of the command line of a process that a program starts for itself.
 pub const INTERNAL: &str = "internal";
-/// Where the keeper finds the directory: it is opened as its standard output, so that what has its
-/// name by then makes no difference.
+/// Where the keeper finds the directory: it is opened as its standard output, so that another file
+/// with its name by then makes no difference.
 const KEPT: &str = "/proc/self/fd/1";
 /// Processes that still write while the directory goes may add files to it; they die too.
 const ATTEMPTS: u32 = 100;
@@ -32,7 +32,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Scratch {
     dir: PrivateDir,
     keeper: Child,
-    /// Closed when this process ends, whatever ends it.
+    /// Closed when this process ends, no matter how.
     held: Option<ChildStdin>,
 }
 
@@ -60,7 +60,7 @@ impl Scratch {
         Ok(Scratch { dir, keeper, held })
     }
 
-    /// A path that leads there while this process lives, whatever becomes of its name.
+    /// A path that leads there while this process lives, even if its name changes.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -69,7 +69,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         self.held = None;
-        // The keeper removes it; what it could not remove, `dir` tries again.
+        // The keeper removes it; `dir` tries again to remove the rest.
         let _ = self.keeper.wait();
     }
 }

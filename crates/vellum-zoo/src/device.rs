@@ -31,7 +31,7 @@ const LOOP_MAJOR: u32 = 7;
 /// How long something that is still in use may stay so.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 
-/// What a block device looks like to the kernel.
+/// The form in which the kernel sees a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of a logical block, a power of two from 512 to 4096.
@@ -57,7 +57,8 @@ pub struct BlockDevice<D> {
     device_path: PathBuf,
     file_path: PathBuf,
     server: Option<JoinHandle<()>>,
-    /// Where the kernel keeps how much the device asks for at once, and what it was before.
+    /// The file in which the kernel keeps how much the device asks for at once, and its value
+    /// before.
     limit: Option<(PathBuf, String)>,
 }
 
@@ -101,12 +102,12 @@ impl<D> BlockDevice<D> {
         self.number
     }
 
-    /// The path of the file that the block device lies on; what is asked of it comes to the disk.
+    /// The path of the file that the block device is on; requests to the file come to the disk.
     pub fn file_path(&self) -> &Path {
         &self.file_path
     }
 
-    /// Has the kernel forget what it has cached, after the content was exchanged. The device must
+    /// Has the kernel forget the cached pages, after the content was exchanged. The device must
     /// not be mounted.
     pub fn forget_cached(&self) -> anyhow::Result<()> {
         match &self.device {
@@ -164,7 +165,7 @@ impl<D> Drop for BlockDevice<D> {
     }
 }
 
-/// Unmounts what may be in use for a moment yet.
+/// Unmounts a filesystem that may be in use for a moment yet.
 pub fn unmount_patiently(path: &Path) -> io::Result<()> {
     let deadline = Instant::now() + BUSY_MAX;
     loop {

@@ -1,4 +1,4 @@
-//! The disk of an animal: its medium and cache, its times, its faults, and what it counts.
+//! The disk of an animal: its medium and cache, its times, its faults, and its figures.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use crate::pace::{Kind, Operation};
 use crate::served::{Request, Served};
 use crate::store::{BLOCK_LEN, Cut, Store};
 
-/// What a disk has done, by its own clock.
+/// The work that a disk has done, by its own clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Of reads.
@@ -26,7 +26,7 @@ pub struct Figures {
     pub overlapping: u64,
 }
 
-/// What was done of a kind.
+/// The figures of one kind of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests.
@@ -81,7 +81,7 @@ impl Disk {
             (Instant::now(), Duration::ZERO, Figures::default());
     }
 
-    /// What was done until now.
+    /// The figures until now.
     pub fn figures(&self) -> Figures {
         self.figures
     }
@@ -91,7 +91,8 @@ impl Disk {
         !self.traits.failing.is_empty()
     }
 
-    /// The power goes: the medium has from now on what a power cut leaves, and each request fails.
+    /// The power goes: the medium has from now on the bytes that a power cut leaves, and each
+    /// request fails.
     ///
     /// # Errors
     ///
@@ -101,7 +102,7 @@ impl Disk {
         self.store.cut(&mut self.random)
     }
 
-    /// The power comes back. What the kernel has cached of the device must be forgotten
+    /// The power comes back. The pages that the kernel has cached of the device must be forgotten
     /// ([`BlockDevice::forget_cached`](crate::BlockDevice::forget_cached)).
     pub fn power_on(&mut self) {
         self.is_off = false;

@@ -74,7 +74,7 @@ impl Filesystem {
         }
     }
 
-    /// Options without which an image that somebody else has mounted too would be refused.
+    /// Options without which an image that another process has mounted too would be refused.
     fn options(self) -> Option<&'static CStr> {
         match self {
             Filesystem::Ext4 => None,

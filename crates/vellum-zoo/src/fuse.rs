@@ -27,7 +27,7 @@ const FILE_MODE: u32 = 0o100_600;
 /// How long the kernel need not ask again; nothing changes.
 const VALID_SECONDS: u64 = 1 << 30;
 
-/// What the kernel asks.
+/// A question of the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked<'a> {
     /// Which version and what size.
@@ -37,11 +37,11 @@ pub(crate) enum Asked<'a> {
         /// Read-ahead of the kernel, in bytes.
         readahead_max: u32,
     },
-    /// What kind of file, how large.
+    /// The kind of the file, and its length.
     Attributes,
     /// Open it.
     Open,
-    /// What the disk itself answers.
+    /// A request that the disk itself answers.
     Disk(Request<'a>),
     /// Anything that succeeds by doing nothing.
     Nothing,
@@ -51,7 +51,7 @@ pub(crate) enum Asked<'a> {
     Unknown,
 }
 
-/// Reads one request: the number that its answer must carry, and what it asks.
+/// Reads one request: the number that its answer must carry, and its question.
 pub(crate) fn parse(message: &[u8]) -> (u64, Asked<'_>) {
     let body = message.get(IN_HEADER_LEN..).unwrap_or_default();
     let asked = match u32_at(message, 4) {

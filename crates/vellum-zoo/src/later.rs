@@ -46,7 +46,8 @@ impl Later {
     }
 }
 
-/// The life of the thread. It ends with the server; then nobody waits for what is left.
+/// The life of the thread. It ends with the server; then no program waits for the answers that are
+/// left.
 fn keep(connection: &OwnedFd, receiver: &Receiver<Waiting>) {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(SLACK_NS));
     let mut waiting = BinaryHeap::new();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An [`Animal`] says what a disk does, and makes a [`Disk`]; [`BlockDevice`] shows it to the
-//! kernel. What is not a disk of an animal can be shown as well: it must be [`Served`].
+//! kernel. A disk of another kind can be shown as well: it must be [`Served`].
 //!
 //! ```text
 //!   animal      which disk it is: the table               disk        the disk of an animal

@@ -1,4 +1,4 @@
-//! What a machine lacks that a disk needs.
+//! Things that a disk needs and a machine lacks.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -6,7 +6,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// What a machine lacks, in one line.
+/// Something that a machine lacks, in one line.
 #[derive(Debug)]
 pub struct Missing(pub String);
 
@@ -18,7 +18,7 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// What a machine lacks, if it does not allow or know something; otherwise a failure.
+/// `Missing`, if the machine does not allow or know something; otherwise a failure.
 pub fn missing_if_forbidden(what: &str, error: io::Error) -> anyhow::Error {
     let text = format!("{what}: {error}");
     match Errno::from_io_error(&error) {

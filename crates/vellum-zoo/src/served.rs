@@ -1,4 +1,4 @@
-//! What a disk is to the thread that answers for it.
+//! A disk, as the thread sees it that answers for it.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 
-/// What a disk is asked for.
+/// A request to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// So many bytes from an offset.
@@ -23,15 +23,16 @@ pub trait Served: Send {
     /// Bytes of the disk.
     fn len_bytes(&self) -> u64;
 
-    /// What the disk has open. The thread that answers has a table of descriptors of its own, and
-    /// in it nothing but these: what others open and close meanwhile is theirs.
+    /// The open descriptors of the disk. The thread that answers has a table of descriptors of its
+    /// own, and in it nothing but these: descriptors that others open and close meanwhile are
+    /// theirs.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// Answers a request: with what was read, or with nothing.
+    /// Answers a request: with the bytes that were read, or with none.
     ///
     /// # Errors
     ///
-    /// What the kernel is told.
+    /// The error that the kernel gets.
     fn answer(&mut self, request: Request<'_>) -> Result<Vec<u8>, Errno>;
 
     /// When the answer to the request may go; asked before [`answer`](Served::answer). Other
@@ -50,7 +51,7 @@ pub trait Served: Send {
         Ok(None)
     }
 
-    /// Takes in what there is to hear.
+    /// Reads everything that has arrived.
     fn hear(&mut self) {}
 }
 

@@ -79,7 +79,8 @@ fn serve<D: Served>(
     }
 }
 
-/// What the thread takes along: the connection, and what the disk listens to.
+/// The descriptors that the thread takes along: the connection, and the one that the disk listens
+/// to.
 type Own = (Arc<OwnedFd>, Option<OwnedFd>);
 
 /// Leaves for mounts and descriptors of our own. The shared connection is let go of here, so that
@@ -139,7 +140,7 @@ impl<D: Served> Server<'_, D> {
         }
     }
 
-    /// Waits for a request; meanwhile has the disk listen, as who speaks would wait otherwise.
+    /// Waits for a request; meanwhile has the disk listen, as the speaker would wait otherwise.
     fn wait_for_request(&self) -> io::Result<()> {
         let Some(ear) = &self.ear else { return Ok(()) };
         loop {

@@ -1,6 +1,6 @@
-//! What is on a disk: a file as its medium, and before that a cache that a power cut empties.
+//! The content of a disk: a file as its medium, and before that a cache that a power cut empties.
 //!
-//! The file counts as what survives, wherever it lies itself: it is never synced.
+//! The bytes in the file count as those that survive, wherever the file is: it is never synced.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
@@ -12,7 +12,7 @@ use rustix::fs::{SeekFrom, seek};
 
 /// Bytes of a block of the cache.
 pub(crate) const BLOCK_LEN: usize = 4096;
-/// What a medium writes whole or not at all.
+/// The unit that a medium writes whole or not at all.
 const SECTOR_LEN: usize = 512;
 
 type Block = Box<[u8; BLOCK_LEN]>;
@@ -22,7 +22,7 @@ type Block = Box<[u8; BLOCK_LEN]>;
 pub(crate) struct CacheRule {
     /// A flush is answered, and nothing is written.
     pub(crate) lies: bool,
-    /// Blocks that fit; what is oldest is written to the medium when more come.
+    /// Blocks that fit; the oldest are written to the medium when more come.
     pub(crate) blocks_max: usize,
     /// The share of blocks that reach the medium when the power goes.
     pub(crate) kept: f64,
@@ -32,7 +32,7 @@ pub(crate) struct CacheRule {
     pub(crate) flushed_lost: usize,
 }
 
-/// What a power cut did to the cache.
+/// The effect of a power cut on the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     /// Blocks of 4096 bytes that were in the cache and are gone.
@@ -41,7 +41,7 @@ pub struct Cut {
     pub kept: u64,
     /// Blocks of which a part did.
     pub torn: u64,
-    /// Blocks that were flushed before, and are what they were before that.
+    /// Blocks that were flushed before, and have their content of before that.
     pub flushed_lost: u64,
 }
 
@@ -61,7 +61,7 @@ struct Cache {
     /// By when they came.
     order: BTreeMap<u64, u64>,
     arrivals: u64,
-    /// What the blocks that were flushed last were before.
+    /// The former content of the blocks that were flushed last.
     before: VecDeque<(u64, Block)>,
 }
 
@@ -149,7 +149,7 @@ impl Cache {
         Ok(block)
     }
 
-    /// Takes what came first.
+    /// Takes the block that came first.
     fn take_oldest(&mut self) -> Option<(u64, Block)> {
         let (_, index) = self.order.pop_first()?;
         self.blocks.remove(&index).map(|(_, block)| (index, block))

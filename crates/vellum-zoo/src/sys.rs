@@ -14,11 +14,12 @@ use rustix::thread::UnshareFlags;
 
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 
-/// Gives the calling thread mounts and a table of descriptors of its own, with what is open now.
+/// Gives the calling thread mounts and a table of descriptors of its own, with all that are open
+/// now.
 ///
 /// A thread that serves a disk must not hold the mounts that lie on it: if it is the last to die,
-/// unmounting would wait for an answer that nobody gives. And its end of the connection must be
-/// closed with it, whoever else is still dying.
+/// unmounting would wait for an answer that no thread gives. And its end of the connection must be
+/// closed with it, even if other threads are still dying.
 ///
 /// Descriptors of the caller keep their numbers in both tables, so values that own or borrow one
 /// stay valid; closing it in one table leaves it open in the other.
@@ -45,7 +46,7 @@ pub(crate) fn close_others(kept: &[BorrowedFd<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-/// Forgets what the kernel has cached of a block device, after its content was exchanged.
+/// Forgets the pages that the kernel has cached of a block device, after its content was exchanged.
 pub(crate) fn forget_cached(device: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: this request takes no argument.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _) })

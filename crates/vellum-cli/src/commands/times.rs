@@ -83,7 +83,7 @@ impl Times {
         })
     }
 
-    /// What was done with the lines of a text log of which none begins with a time.
+    /// The treatment of the lines of a text log of which none begins with a time.
     pub(super) fn are_unknown(&self) -> Option<&'static str> {
         if self.stamps.is_none() || self.time.is_some() {
             return None;

@@ -33,7 +33,7 @@ fn run(dir: &Path, line: &str, refusal: Refusal) -> Output {
     command.output().unwrap()
 }
 
-/// What is done with a log, after it was made by the first line.
+/// The commands for a log, after the first line has made it.
 fn lines(made: &str) -> Vec<&str> {
     let mut lines = vec![
         made,

@@ -63,7 +63,7 @@ pub(super) fn curve(judged: &Judged) -> Option<Markup> {
     })
 }
 
-/// The limits of p99: what is good up to there, and what is bad beyond.
+/// The limits of p99: it is good up to the first one, and bad beyond the second one.
 fn limits(judged: &Judged) -> Vec<(&'static str, &'static str, f64)> {
     let limit = judged.limits.iter().map(|one| &one.limit).find(|one| one.figure == Figure::P99);
     let both = limit.map(|limit| [("p99", "good", limit.good_ms), ("p99", "bad", limit.bad_ms)]);

@@ -1,4 +1,4 @@
-//! Where, when and on what was measured.
+//! The place, the time and the machine of a measurement.
 
 use maud::{Markup, html};
 use vellum_bench::Conditions;

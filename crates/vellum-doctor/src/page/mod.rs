@@ -16,7 +16,7 @@ mod facts;
 mod tests;
 
 const STYLE: &str = include_str!("style.css");
-/// Nothing is fetched, whatever the page holds.
+/// Nothing is fetched, no matter what content the page has.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// The page about `directory`. Names of others have nothing in it that a browser or a terminal
@@ -169,7 +169,7 @@ fn millis(value_ms: f64) -> String {
     }
 }
 
-/// What explains the verdict of a program, or makes it doubtful.
+/// The findings that explain the verdict of a program, or make it doubtful.
 fn causes(diagnosis: &Diagnosis, judged: &Judged) -> Markup {
     let told: Vec<&Finding> =
         judged.causes.iter().filter(|one| one.weight != Weight::Note).collect();
@@ -181,7 +181,7 @@ fn causes(diagnosis: &Diagnosis, judged: &Judged) -> Markup {
     }
 }
 
-/// What is good to know, once, with the programs that it was found for where not for all.
+/// The notes, each once, with the programs that it was found for where not for all.
 fn notes(diagnosis: &Diagnosis) -> Markup {
     let mut notes: Vec<(&Finding, Vec<&str>)> = Vec::new();
     for judged in &diagnosis.programs {
@@ -224,7 +224,7 @@ fn cause(diagnosis: &Diagnosis, finding: &Finding, names: Option<String>) -> Mar
     }
 }
 
-/// What single calls cost, whichever were tried.
+/// The cost of each single call that was tried.
 fn calls(diagnosis: &Diagnosis) -> Markup {
     let Ok(Value::Object(tried)) = serde_json::to_value(diagnosis.probe) else { return html! {} };
     let calls = tried.iter().filter_map(|(name, value)| {

@@ -33,7 +33,7 @@ impl Animal {
     ///
     /// # Errors
     ///
-    /// A line that says what is not understood.
+    /// A line that names the part that is not understood.
     ///
     /// # Examples
     ///
@@ -108,7 +108,7 @@ impl Animal {
     ///
     /// # Errors
     ///
-    /// None in practice: what was told was read before.
+    /// None in practice: the values were read before.
     pub fn times(&self) -> Result<Times, String> {
         Ok(Times { traits: self.traits()? })
     }

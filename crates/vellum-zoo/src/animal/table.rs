@@ -1,4 +1,4 @@
-//! The animals: what each is, what it can be told, and what a disk gets of it.
+//! The animals: a description of each, its parameters, and the traits that it gives to a disk.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::store::{BLOCK_LEN, CacheRule};
 pub struct Species {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Its effect, in a line.
     pub what: &'static str,
-    /// What it can be told.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
     pub(super) give: fn(&Told<'_>, &mut Traits) -> Result<(), String>,
 }
@@ -24,9 +24,9 @@ pub struct Species {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it is, if nothing is said.
+    /// Its value, if the user names none.
     pub default: &'static str,
-    /// What it means, in a line.
+    /// Its meaning, in a line.
     pub what: &'static str,
 }
 
@@ -34,7 +34,7 @@ const fn parameter(name: &'static str, default: &'static str, what: &'static str
     Parameter { name, default, what }
 }
 
-/// What every animal can be told that takes time.
+/// The parameters of every animal that takes time.
 pub const TIMES: &[Parameter] = &[
     parameter("begins", "0", "when it begins to take time, from when the disk began"),
     parameter("ends", "0", "when that ends; 0: never"),
@@ -42,7 +42,7 @@ pub const TIMES: &[Parameter] = &[
     parameter("lasts", "1s", "length of that part"),
 ];
 
-/// What a disk with a cache can be told.
+/// Parameters of disks with a cache.
 const CACHE: Parameter =
     parameter("cache", "64M", "bytes of the cache; the oldest go to the medium");
 const TORN: Parameter = parameter("torn", "no", "whether the last block that survives is torn");
@@ -51,7 +51,7 @@ const fn kept(default: &'static str) -> Parameter {
     parameter("kept", default, "share of the cache that survives a cut")
 }
 
-/// What an animal was told.
+/// The values that the user gave to an animal.
 pub(super) struct Told<'a> {
     pub(super) species: &'static Species,
     /// Names and values.

@@ -1,4 +1,4 @@
-//! What a disk has of its animals.
+//! The traits that a disk has from its animals.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Words for what an animal is told: times, sizes, shares.
+//! Words for the values of parameters: times, sizes, shares.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use super::{Kind, Operation, Pace, time_of};
 #[derive(Debug)]
 pub(crate) struct Bucket {
     unit: Unit,
-    /// What comes back in a second.
+    /// The budget that comes back in a second.
     rate: u64,
     /// The time in which a full budget comes back.
     depth: Duration,
@@ -15,7 +15,7 @@ pub(crate) struct Bucket {
     full: Duration,
 }
 
-/// What is counted.
+/// The unit of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,

@@ -22,7 +22,7 @@ pub(crate) use partial::Partial;
 pub(crate) use stalls::Stalls;
 pub(crate) use window::Window;
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,

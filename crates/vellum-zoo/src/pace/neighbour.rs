@@ -1,4 +1,4 @@
-//! Somebody else's requests, for which ours wait: both go through one queue.
+//! The requests of a neighbour, for which ours wait: both go through one queue.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Neighbour {
         self.pause.mul_f64(-(1.0 - self.random.f64()).ln())
     }
 
-    /// Puts into the queue what the neighbour has asked for until then.
+    /// Puts the neighbour's requests until then into the queue.
     fn let_in(&mut self, at: Duration) {
         while self.next <= at {
             self.free = self.free.max(self.next) + time_of(self.bytes, self.bandwidth);

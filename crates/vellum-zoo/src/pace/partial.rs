@@ -8,7 +8,7 @@ use super::{Kind, Operation, Pace};
 pub(crate) struct Partial {
     /// Bytes of a physical sector.
     pub(crate) sector: u64,
-    /// What a write costs that begins or ends within one.
+    /// The cost of a write that begins or ends within one.
     pub(crate) cost: Duration,
 }
 

@@ -24,7 +24,7 @@ use super::judge::p99;
 const GROUPS: &str = "/sys/fs/cgroup/blkio";
 /// The file that the neighbour writes, again and again.
 const FILE_LEN: u64 = 256 << 20;
-/// What it writes at a time, and how many of them.
+/// Bytes of a piece that it writes, and how many pieces there are.
 const PIECE_LEN: usize = 1 << 20;
 const PIECES: u64 = 8;
 const BLOCK_LEN: usize = 4096;
@@ -133,7 +133,7 @@ impl Neighbour {
         Ok(child)
     }
 
-    /// What it has written, in bytes.
+    /// Bytes that it has written.
     fn written(&self) -> u64 {
         let path = format!("/proc/{}/io", self.0.id());
         let text = fs::read_to_string(path).unwrap_or_default();

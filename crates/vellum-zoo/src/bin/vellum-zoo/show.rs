@@ -75,7 +75,7 @@ fn medium(arguments: &RunArguments) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// A path that leads to what is open, also in a process that is started.
+/// A path that leads to an open file, also in a process that is started.
 fn by_descriptor(open: impl AsFd) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), open.as_fd().as_raw_fd()).into()
 }
@@ -113,7 +113,7 @@ impl Place {
         Ok(())
     }
 
-    /// The path of what is mounted.
+    /// The path of the mounted filesystem.
     fn path(&self) -> Option<PathBuf> {
         let (parent, name) = self.mounted.as_ref()?;
         Some(by_descriptor(parent).join(name))
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-/// What is to be taken down again.
+/// The things that are to be taken down again.
 struct Shown {
     device: BlockDevice<Disk>,
     at: Option<Place>,

@@ -48,7 +48,7 @@ impl Cage {
         self.dir.join("at")
     }
 
-    /// Cuts the power, and has it come back; tells what the disk says of it.
+    /// Cuts the power, and has it come back; returns the words of the disk about the cut.
     pub(super) fn cut(&mut self) -> anyhow::Result<String> {
         kill_process(Pid::from_child(&self.child), Signal::USR1)?;
         let cut = self.wait_for("cut ")?;

@@ -1,4 +1,4 @@
-//! Is a disk as it says? Looked at without the doctor, by the clock and by what is on the disk.
+//! Is a disk as it says? Looked at without the doctor, by the clock and by the bytes on the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use super::cage::Cage;
 const BLOCK_LEN: usize = 4096;
 const BLOCKS: u64 = 256;
 
-/// What a disk says of itself. A commit is a direct write of a block and a flush.
+/// The claim of a disk about itself. A commit is a direct write of a block and a flush.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Claim {
     /// A commit takes so long, and not twice as long.
@@ -44,13 +44,13 @@ pub(super) enum Claim {
     Mean { ms: f64 },
     /// A write fails.
     Fails,
-    /// A cut takes what was flushed.
+    /// A cut takes blocks that were flushed.
     Forgets,
     /// A cut takes nothing that was flushed.
     Keeps,
 }
 
-/// What was seen.
+/// The observation of a disk.
 pub(super) struct Seen {
     pub(super) is_as_told: bool,
     pub(super) what: String,

@@ -1,4 +1,4 @@
-//! The doctor: how it is asked, and what it answers.
+//! The doctor: how it is asked, and its answers.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,12 +17,12 @@ pub(super) struct Doctor {
     program: PathBuf,
 }
 
-/// What it says of a disk.
+/// Its answer about a disk.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// `good`, `marginal`, `cannot-tell`, `not-good-enough`.
     pub(super) verdict: String,
-    /// Names of causes, with what they weigh; the worst first.
+    /// Names of causes, with their weights; the worst first.
     pub(super) causes: Vec<(String, String)>,
     pub(super) line: String,
     /// As the doctor has it for its first limit.
@@ -44,7 +44,7 @@ impl Answer {
         })
     }
 
-    /// What it says is at fault, the first cause first.
+    /// The causes that it says are at fault, the first cause first.
     pub(super) fn faults(&self) -> Vec<&str> {
         let is_fault = |weight: &str| weight == "danger" || weight == "reason";
         let faults = self.causes.iter().filter(|(_, weight)| is_fault(weight));
@@ -123,7 +123,8 @@ impl Doctor {
         answers.context("the doctor gave an answer without a verdict")
     }
 
-    /// Has it write while the power goes, and asks afterwards whether the disk lied; what it says.
+    /// Has it write while the power goes, asks afterwards whether the disk lied, and returns its
+    /// answer.
     pub(super) fn lies(&self, cage: &mut Cage, witness: &Path) -> anyhow::Result<String> {
         let mut command = self.command(["--lies", "--witness"]);
         command.arg(witness).arg(cage.at()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,25 +1,25 @@
-//! The questions: disks with one fault each, and what `vellum doctor` has to say of them.
+//! The questions: disks with one fault each, and the right answers of `vellum doctor` for them.
 
 use super::claim::Claim;
 
 /// A disk with a fault.
 #[derive(Debug)]
 pub(super) struct Exam {
-    /// What it is called, if not as the animal.
+    /// Its name, if not that of the animal.
     pub(super) case: Option<&'static str>,
     pub(super) animal: &'static str,
     pub(super) parameters: &'static [&'static str],
-    /// What is seen of it without the doctor.
+    /// The claim that is checked without the doctor.
     pub(super) claim: Claim,
     pub(super) asked: Asked,
 }
 
-/// What is asked, and what the answer must be.
+/// The question, and the right answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
     /// A measurement: the cause that must come first, and words of the line to paste.
     Measured { cause: &'static str, line: &'static str },
-    /// The same for what is only a note beside the first cause.
+    /// The same for a cause that is only a note beside the first cause.
     Noted { cause: &'static str, line: &'static str },
     /// `doctor --lies` with a cut of the power: did the disk lie?
     Lies(bool),
@@ -151,8 +151,8 @@ pub(super) const EXAMS: [Exam; 16] = [
     },
 ];
 
-/// Reports of others whose tools said something else than the disk, made again. What those tools
-/// would say is the claim.
+/// Reports of others whose tools said something else than the disk, made again. The claim is the
+/// result that those tools would give.
 pub(super) const CASES: [Exam; 6] = [
     // fio without sync.
     Exam {
@@ -187,7 +187,7 @@ pub(super) const CASES: [Exam; 6] = [
         // The disk is good, so there is no line.
         asked: measured("emulated-sectors", ""),
     },
-    // The processors are what is measured.
+    // The processors are measured here.
     Exam {
         case: Some("redpanda #17162"),
         animal: "sound",
@@ -210,7 +210,7 @@ impl Exam {
         self.case.unwrap_or(self.animal)
     }
 
-    /// What the doctor has to name.
+    /// The name that the doctor has to give.
     pub(super) fn expected(&self) -> &'static str {
         match self.asked {
             Asked::Measured { cause, .. } | Asked::Noted { cause, .. } => cause,

@@ -101,7 +101,7 @@ struct Row {
     named: String,
     verdict: String,
     line: String,
-    /// What was seen without the doctor, and whether that is what the animal says.
+    /// The figures that were seen without the doctor, and whether they agree with the animal.
     figures: String,
     is_as_told: bool,
     is_right: bool,
@@ -151,7 +151,7 @@ pub(super) fn run(arguments: &JudgeArguments) -> anyhow::Result<u8> {
         _ => judge.all(&exams),
     };
     match judged {
-        // What ends a run that was interrupted is only what follows from that.
+        // An error of a run that was interrupted only follows from the interruption.
         Err(_) if is_asked.load(Ordering::SeqCst) => Ok(INTERRUPTED),
         judged => judged,
     }
@@ -169,7 +169,7 @@ fn exams(names: &[String]) -> anyhow::Result<Vec<&'static Exam>> {
     }
 }
 
-/// What the doctor said, and whether that is right.
+/// The answer of the doctor, and whether it is right.
 struct Heard {
     is_right: bool,
     named: String,

@@ -17,7 +17,7 @@ use super::cage::DISK_MIB;
 use super::claim::p99;
 use super::doctor::{Answer, Doctor};
 
-/// A loop device of the kernel, and what is on it.
+/// A loop device of the kernel, and its filesystem.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sound {
     filesystem: Filesystem,
@@ -35,11 +35,11 @@ const NEIGHBOUR_MAX: u64 = 64 << 20;
 const OWN_TIME: Duration = Duration::from_secs(1);
 const NEIGHBOUR_PAUSE: Duration = Duration::from_millis(20);
 
-/// What came of one.
+/// The result of one.
 pub(super) struct Heard {
     pub(super) answer: Answer,
     pub(super) own_p99_ms: f64,
-    /// What is said that is not so; nothing if all is well.
+    /// A statement of the doctor that is not so; none if all is well.
     pub(super) alarm: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Sound {
         Ok(Heard { answer, own_p99_ms, alarm })
     }
 
-    /// What is said that is not so.
+    /// A statement of the doctor that is not so.
     fn alarm(&self, answer: &Answer, own_p99_ms: f64) -> Option<String> {
         let is_so = |cause: &str| match cause {
             "memory" => self.is_in_memory,

@@ -57,7 +57,7 @@ pub(super) enum When {
 pub(super) struct Fault {
     pub(super) kind: Kind,
     pub(super) when: When,
-    /// What the animal is told.
+    /// The parameters of the animal.
     pub(super) words: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Fault {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drawn {
     pub(super) faults: Vec<Fault>,
-    /// What decides its times.
+    /// The seed of its times.
     pub(super) seed: u64,
 }
 
@@ -129,7 +129,7 @@ impl Drawn {
         species.collect::<Vec<_>>().join("+")
     }
 
-    /// What its animals are told.
+    /// The parameters of its animals.
     pub(super) fn parameters(&self) -> Vec<String> {
         let told = |fault: &Fault| match self.faults.len() {
             1 => fault.words.clone(),

@@ -1,5 +1,5 @@
-//! `vellum-zoo judge --random SEED`: disks with faults by chance, and sound ones. What has to be
-//! said of each is known before the doctor is asked.
+//! `vellum-zoo judge --random SEED`: disks with faults by chance, and sound ones. The right answer
+//! for each is known before the doctor is asked.
 
 mod draw;
 mod truth;
@@ -28,7 +28,7 @@ const WRONG_OF: usize = 20;
 const REDRAWN: u64 = 20;
 const VAGUE: usize = 1;
 
-/// A disk, and what has to be said of it.
+/// A disk, and the right answer for it.
 pub(super) struct Case {
     drawn: Drawn,
     truth: Truth,
@@ -45,7 +45,7 @@ pub(super) fn cases(seed: u64, count: u64, time: Duration) -> anyhow::Result<Vec
     cases.map_err(anyhow::Error::msg)
 }
 
-/// A disk of which it is known what it is to all programs but one.
+/// A disk for which the right word is known for all programs but one.
 fn sharp(seed: u64, number: u64, time: Duration) -> Result<Case, String> {
     let mut attempt = 0;
     loop {
@@ -65,7 +65,7 @@ fn mixed(seed: u64, number: u64, attempt: u64) -> u64 {
     })
 }
 
-/// What came of a verdict, or of a cause.
+/// The result of a verdict, or of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     True,
@@ -74,7 +74,7 @@ enum Came {
     Nothing,
 }
 
-/// What the doctor said of a disk.
+/// The answer of the doctor about a disk.
 #[derive(Debug)]
 pub(super) struct Judged {
     words: Vec<String>,
@@ -105,7 +105,7 @@ impl Case {
         Ok(self.judged(&answers, begun.elapsed().as_secs_f64()))
     }
 
-    /// What came of answers for all programs. No answer is wrong, and no end of the others.
+    /// The results of the answers for all programs. No answer is wrong, and no end of the others.
     fn judged(&self, answers: &[Answer], seconds: f64) -> Judged {
         let mut words: Vec<String> = answers.iter().map(|answer| answer.verdict.clone()).collect();
         words.resize(PROGRAMS.len(), NO_ANSWER.to_owned());
@@ -189,7 +189,7 @@ impl Came {
     }
 }
 
-/// What stands above the table.
+/// The lines above the table.
 pub(super) fn print_head(seed: u64, seconds: u32) {
     let names = PROGRAMS.each_ref().map(|program| program.name).join(", ");
     println!(
@@ -293,7 +293,7 @@ mod tests {
         Case { truth: Truth::of(&drawn, TIME).unwrap(), drawn }
     }
 
-    /// The doctor's words for all programs, and what it finds at fault.
+    /// The doctor's words for all programs, and the cause that it finds at fault.
     fn came(case: &Case, words: [&str; 4], cause: Option<&str>) -> Judged {
         let causes = || cause.map(|cause| (cause.to_owned(), "reason".to_owned()));
         let answers = words.map(|word| Answer {

@@ -1,6 +1,6 @@
-//! What has to be said of a drawn disk. It follows from the faults, from what each program asks of
-//! a disk, and from the disk's own times: a program is played by a clock without waiting. Nothing
-//! of it is the doctor's.
+//! The right answer for a drawn disk. It follows from the faults, from the requests of each program
+//! to a disk, and from the disk's own times: a program is played by a clock without waiting.
+//! Nothing of it is the doctor's.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use vellum_zoo::{Animal, Request, Times};
 
 use super::draw::{Drawn, Fault, Kind, When};
 
-/// What can be said of a disk.
+/// A word about a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Word {
     Good,
@@ -32,7 +32,7 @@ impl Word {
     }
 }
 
-/// How a program commits, and what it asks for.
+/// How a program commits, and its limits.
 pub(super) struct Program {
     pub(super) name: &'static str,
     /// Records of a second.
@@ -83,7 +83,7 @@ pub(super) const PROGRAMS: [Program; 4] = [
     },
 ];
 
-/// What has to be said of a disk.
+/// The right answer for a disk.
 #[derive(Debug)]
 pub(super) struct Truth {
     /// For each program of [`PROGRAMS`] the words that are right: several, where a limit is near.
@@ -115,7 +115,7 @@ impl Truth {
         self.words.iter().filter(|words| words.len() > 1).count()
     }
 
-    /// The programs for which the disk is not good, whatever is measured.
+    /// The programs for which `good` is not a right word.
     pub(super) fn hurts(&self) -> Vec<&'static str> {
         let hurt =
             PROGRAMS.iter().zip(&self.words).filter(|(_, words)| !words.contains(&Word::Good));
@@ -182,7 +182,7 @@ impl Fault {
     }
 }
 
-/// What is measured is so far from what is played …
+/// The measured times are so far from the played ones …
 const LEAST: f64 = 0.8;
 const MOST: f64 = 1.15;
 /// … and the machine takes its time for each request.
@@ -262,8 +262,8 @@ impl Program {
         waits
     }
 
-    /// What a commit asks of the disk behind ext4, in this order; some of it together. The kernel
-    /// writes blocks that follow one another at once, or each by itself.
+    /// The requests of a commit to the disk behind ext4, in this order; some of them together. The
+    /// kernel writes blocks that follow one another at once, or each by itself.
     fn commit(&self, number: u32, is_most: bool, mut ask: impl FnMut(&[Request<'_>])) {
         let offset = u64::from(number % 256) * self.bytes as u64;
         let content = vec![0; self.bytes];

@@ -33,7 +33,7 @@ use tool::Said;
 /// The animals have the times of this one.
 const SEED: u64 = 1;
 const SECONDS: u32 = 30;
-/// What a disk is shows itself in this time, however long it is measured.
+/// A disk shows its properties in this time, however long it is measured.
 const TRUTH: Duration = Duration::from_secs(60);
 /// The figures of two tools on a sound disk may differ by so much.
 const APART: f64 = 0.2;
@@ -64,7 +64,7 @@ pub(crate) struct ToolsArguments {
     dir: Option<PathBuf>,
 }
 
-/// A disk, what it is for etcd, and what the tools say of it.
+/// A disk, the right words for etcd, and the results of the tools.
 struct Row {
     disk: String,
     /// The words that are right; nothing where that is not known.
@@ -165,7 +165,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The disk of this machine, of which no one says what it is.
+    /// The disk of this machine, for which the right words are not known.
     fn here(&self) -> anyhow::Result<Row> {
         let dir = PrivateDir::new(&self.arguments.here, "vellum-zoo-")?;
         // fio takes no path that ends with a link of the kernel's.

@@ -1,4 +1,4 @@
-//! A tool: how it is found and started, and what it says.
+//! A tool: how it is found and started, and its results.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::Context;
 /// A tool that has not ended so long after its time is ended.
 const PATIENCE: u64 = 90;
 
-/// What a tool says of a disk.
+/// The result of a tool for a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Said {
     /// In milliseconds, if it has one.
@@ -18,7 +18,7 @@ pub(super) struct Said {
     pub(super) text: String,
     /// Is the disk good, as far as it says?
     pub(super) is_good: Option<bool>,
-    /// What it said in the end, where it could not measure.
+    /// Its last words, where it could not measure.
     pub(super) error: Option<String>,
 }
 
