@@ -151,6 +151,7 @@ fn control_range(
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_lock_is_seen_by_others_and_goes_with_its_file() {
@@ -165,7 +166,12 @@ mod tests {
         assert_eq!(holders(&second, 7), [std::process::id()]);
         assert_eq!(holders(&second, 8), []);
         drop(first);
-        assert_eq!(holders(&second, 7), []);
+        // A child of another test may have a copy until it starts its program.
+        let until = Instant::now() + Duration::from_secs(60);
+        while !holders(&second, 7).is_empty() {
+            assert!(Instant::now() < until, "{:?}", holders(&second, 7));
+            std::thread::yield_now();
+        }
         assert!(try_lock(&second, 7, Kind::Exclusive).unwrap());
     }
 

@@ -149,9 +149,9 @@ fn errors_name_options_as_they_were_typed() {
     }
     assert!(!complaint.contains('_'), "{complaint}");
     place.append(&[], b"one\n");
-    let refused = place.run("append", &["--segment-bytes", "1M"], b"two\n");
+    let refused = place.run("append", &["--layout", "text"], b"two\n");
     let complaint = refused.complaint(2);
-    assert!(complaint.contains("created with --segment-bytes 67108864"), "{complaint}");
+    assert!(complaint.contains("--layout framed"), "{complaint}");
 }
 
 #[test]

@@ -166,5 +166,7 @@ fn header_error(fault: HeaderFault, path: &Path) -> Error {
 pub fn sync_log_names(dir: &Dir) -> Result<()> {
     sync_names(dir)?;
     let what = "sync the name of the log's directory";
-    dir.sync_own_name(dir.open_parent().or_os(what, dir)?.as_ref()).or_unsynced(what, dir)
+    let (parent, names) =
+        (dir.open_parent().or_os(what, dir)?, dir.names_to_sync().or_os(what, dir)?);
+    names.sync_own(parent.as_ref()).or_unsynced(what, dir)
 }

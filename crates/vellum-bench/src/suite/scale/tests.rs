@@ -112,7 +112,8 @@ fn a_text_log_is_recovered_by_a_few_calls_for_each_file() {
         Ok(())
     });
     let calls = calls.unwrap();
-    assert!(calls < 25.0, "{calls} system calls for each file");
+    // Four of them keep the descriptor apart from those of the program.
+    assert!(calls < 29.0, "{calls} system calls for each file");
 }
 
 /// Goal: joining a log does not cost more with the number of its segments. Method: as above.
