@@ -23,8 +23,8 @@ pub(super) struct Known {
     pub(super) probe: Option<Probe>,
     pub(super) others: Vec<OtherIo>,
     pub(super) time: Duration,
-    /// After how many rounds the run was to end, if it was.
-    pub(super) interruption: Option<String>,
+    /// An early end of the run, and a directory that stays.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What was found.
@@ -65,8 +65,7 @@ impl Diagnosis {
         known: Known,
         accepted: &[Cause],
     ) -> Diagnosis {
-        let Known { surroundings, probe, others, time, interruption } = known;
-        let mut warnings: Vec<String> = interruption.into_iter().collect();
+        let Known { surroundings, probe, others, time, mut warnings } = known;
         if time < SHORT {
             warnings.push(format!(
                 "{:.0} s are too short to see budgets that end, collectors of garbage and neighbours \

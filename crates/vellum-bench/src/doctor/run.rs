@@ -107,13 +107,14 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     let around = causes::around(&surroundings);
     let probe = ward.trials.as_ref().and_then(Trials::probe);
     let judged = ward.judged(config, &around, flat_out.as_ref(), &places);
-    home.close().context(|| "remove the directory of the run")?;
-    let time = match interruption {
+    let stays = home.close().err().map(|error| format!("the directory of the run stays: {error}"));
+    let time = match &interruption {
         Some(_) => config.time.min(ward.begun.elapsed()),
         None => config.time,
     };
     let others = ward.others;
-    let known = diagnosis::Known { surroundings, probe, others, time, interruption };
+    let warnings = interruption.into_iter().chain(stays).collect();
+    let known = diagnosis::Known { surroundings, probe, others, time, warnings };
     Ok(Diagnosis::new(conditions, rounds, judged, known, &config.accepted))
 }
 

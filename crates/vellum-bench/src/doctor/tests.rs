@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use vellum_testing::kernel::where_it_fails;
+
 use super::verdict::OfDisk;
 use super::*;
 use crate::advise::{Disk, Surroundings};
@@ -36,6 +38,19 @@ fn every_program_gets_a_verdict_and_nothing_is_left() {
     assert!(page.contains("p99 over time") && !page.contains("better than"), "no rivals");
     let junit = diagnosis.to_junit();
     assert_eq!(junit.matches("<testcase ").count(), programs.len(), "{junit}");
+}
+
+#[test]
+fn a_directory_that_stays_takes_no_verdict_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(dir.path(), vec![Program::named("etcd").unwrap()]);
+    config.time = Duration::from_millis(300);
+    // The kernel does so where a device failed.
+    let run = || run(&config, &mut Silent);
+    let diagnosis = where_it_fails(libc::SYS_unlinkat, libc::EROFS, run).unwrap();
+    assert_eq!(diagnosis.programs.len(), 1);
+    let text = diagnosis.text();
+    assert!(text.contains("the directory of the run stays: Read-only"), "{text}");
 }
 
 #[test]
