@@ -1,5 +1,6 @@
 //! A run: look around, make files, take turns, try single calls, judge.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use vellum_command::private_dir::PrivateDir;
@@ -15,7 +16,7 @@ use super::series::{Series, Tick, median};
 use super::slice::{self, Order};
 use super::spark::sparkline;
 use super::target::Target;
-use super::trials::Trials;
+use super::trials::{Probe, Trials};
 use super::verdict::Places;
 use super::{Config, Judged};
 use crate::advise::Surroundings;
@@ -104,8 +105,8 @@ pub fn run(config: &Config, progress: &mut dyn Progress) -> Result<Diagnosis> {
     ward.read_again(config.time);
     progress.event(&Event::Finished);
     let places = Places::of(&config.shown, &surroundings);
-    let around = causes::around(&surroundings);
-    let probe = ward.trials.as_ref().and_then(Trials::probe);
+    let around = ward.around(&surroundings);
+    let probe = ward.probe();
     let judged = ward.judged(config, &around, flat_out.as_ref(), &places);
     let stays = home.close().err().map(|error| format!("the directory of the run stays: {error}"));
     let time = match &interruption {
@@ -243,7 +244,8 @@ struct Ward<'a> {
     disks: Vec<String>,
     begun: Instant,
     others: Vec<OtherIo>,
-    trials: Option<Trials>,
+    /// An error where they could not be made.
+    trials: io::Result<Trials>,
 }
 
 impl Ward<'_> {
@@ -255,7 +257,7 @@ impl Ward<'_> {
             if is_asked() {
                 return round.saturating_sub(1);
             }
-            if let Some(trials) = &mut self.trials {
+            if let Ok(trials) = &mut self.trials {
                 trials.portion(time / TRIALS_SHARE / (rounds + 1));
                 if round % rounds.div_ceil(RESTS) == 0 {
                     trials.rest((time / REST_SHARE).min(REST_MAX));
@@ -317,6 +319,20 @@ impl Ward<'_> {
         }
     }
 
+    fn probe(&self) -> Option<Probe> {
+        self.trials.as_ref().ok().and_then(Trials::probe)
+    }
+
+    /// The causes around the disk, and an experiment that failed where no program did.
+    fn around(&self, surroundings: &Surroundings) -> Vec<Finding> {
+        let mut around = causes::around(surroundings);
+        if !self.patients.iter().any(Patient::has_failed) {
+            let failure = self.trials.as_ref().map_or_else(Some, Trials::failure);
+            around.extend(failure.and_then(causes::failed_beside));
+        }
+        around
+    }
+
     fn judged(
         &mut self,
         config: &Config,
@@ -326,7 +342,7 @@ impl Ward<'_> {
     ) -> Vec<Judged> {
         self.patients.iter_mut().for_each(Patient::settle);
         let seen: Vec<Seen<'_>> = self.patients.iter().map(Patient::seen).collect();
-        let probe = self.trials.as_ref().and_then(Trials::probe);
+        let probe = self.probe();
         let (others, accepted) = (&self.others, &config.accepted);
         judging::all(&seen, &Known { around, probe, flat_out, others, accepted, places })
     }

@@ -34,6 +34,17 @@ pub(super) const AT_ONCE: u64 = 4;
 pub(super) const REST_MIN: Duration = Duration::from_millis(500);
 /// What each file of a run may be read and written by.
 const MODE: u32 = 0o600;
+/// The errors that the kernel has for requests that a device does not fulfil; a filesystem becomes
+/// read-only after them.
+const OF_DEVICE: [i32; 7] = [
+    libc::EIO,
+    libc::EROFS,
+    libc::ETIMEDOUT,
+    libc::EREMOTEIO,
+    libc::ENODATA,
+    libc::ENOLINK,
+    libc::EBADE,
+];
 
 /// What single calls cost, in the median; nothing where it was not tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -104,7 +115,7 @@ pub(super) struct Trials {
     round: u64,
     times: Times,
     /// A call has failed, so that there are no more of them.
-    has_failed: bool,
+    failure: Option<io::Error>,
 }
 
 /// An experiment, which is told a place in the file that is overwritten.
@@ -114,17 +125,17 @@ const EXPERIMENTS: [Experiment; 5] =
     [Trials::overwritten, Trials::together, Trials::grown, Trials::direct, Trials::first_and_again];
 
 impl Trials {
-    /// Makes the files in `dir`; `None` where direct writes do not work.
-    pub(super) fn make(dir: &Dir) -> Option<Trials> {
-        let made = |name: &str| dir.create(Path::new(name), MODE).map(File::from).ok();
+    /// Makes the files in `dir`; an error where direct writes do not work.
+    pub(super) fn make(dir: &Dir) -> io::Result<Trials> {
+        let made = |name: &str| dir.create(Path::new(name), MODE).map(File::from);
         let direct = |name: &str| {
             let opened = dir.open_file(Path::new(name), OFlags::WRONLY | OFlags::DIRECT);
-            opened.map(File::from).ok()
+            opened.map(File::from)
         };
         let (old, grown, _) = (made("trial-old")?, made("trial-grown")?, made("trial-fresh")?);
-        write_zeros(&old, OVERWRITTEN_BYTES).ok()?;
+        write_zeros(&old, OVERWRITTEN_BYTES)?;
         let (old_direct, fresh_direct) = (direct("trial-old")?, direct("trial-fresh")?);
-        Some(Trials {
+        Ok(Trials {
             old,
             old_direct,
             grown,
@@ -134,7 +145,7 @@ impl Trials {
             buffer: AlignedBuffer::new(LARGE_BYTES),
             round: 0,
             times: Times::default(),
-            has_failed: false,
+            failure: None,
         })
     }
 
@@ -142,8 +153,8 @@ impl Trials {
     pub(super) fn portion(&mut self, time: Duration) {
         let begun = Instant::now();
         let mut rounds = 0;
-        while !self.has_failed && (rounds < ROUNDS_MIN || begun.elapsed() < time) {
-            self.has_failed = self.round().is_err();
+        while self.failure.is_none() && (rounds < ROUNDS_MIN || begun.elapsed() < time) {
+            self.failure = self.round().err();
             rounds += 1;
         }
     }
@@ -189,8 +200,12 @@ impl Trials {
         file.sync_data()?;
         times.write.push(micros(|| file.write_all_at(block, place))?);
         times.flush.push(micros(|| file.sync_data())?);
-        // A filesystem may take no write of less than its block.
-        times.sector.extend(micros(|| file.write_all_at(sector, place)).ok());
+        match micros(|| file.write_all_at(sector, place)) {
+            Ok(time) => times.sector.push(time),
+            Err(error) if is_of_device(&error) => return Err(error),
+            // A filesystem may take no write of less than its block.
+            Err(_) => {}
+        }
         file.sync_data()?;
         times.large.push(micros(|| file.write_all_at(large, place))?);
         file.sync_data()
@@ -221,16 +236,25 @@ impl Trials {
 
     /// Lets the disk rest for `time`, and writes twice.
     pub(super) fn rest(&mut self, time: Duration) {
-        if time < REST_MIN || self.has_failed {
+        if time < REST_MIN || self.failure.is_some() {
             return;
         }
         thread::sleep(time);
+        self.failure = self.rested().err();
+    }
+
+    fn rested(&mut self) -> io::Result<()> {
         let block = &self.buffer.as_slice()[..BLOCK_BYTES];
-        let write = || micros(|| self.old_direct.write_all_at(block, 0)).ok();
-        if let Some((rested, woken)) = write().zip(write()) {
-            self.times.rested.push(rested);
-            self.times.woken.push(woken);
-        }
+        let write = || micros(|| self.old_direct.write_all_at(block, 0));
+        let (rested, woken) = (write()?, write()?);
+        self.times.rested.push(rested);
+        self.times.woken.push(woken);
+        Ok(())
+    }
+
+    /// Why there are no more of them, if a call has failed.
+    pub(super) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
     }
 
     /// What came of it; `None` of nothing.
@@ -254,6 +278,11 @@ impl Trials {
             woken_us: middle(&self.times.woken),
         })
     }
+}
+
+/// Does an error come from the device, or from a filesystem that stopped because of it?
+pub(super) fn is_of_device(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|errno| OF_DEVICE.contains(&errno))
 }
 
 fn synced(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -281,18 +310,20 @@ fn micros(call: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
 
 #[cfg(test)]
 mod tests {
+    use vellum_testing::kernel::where_it_fails;
+
     use super::*;
 
     #[test]
     fn each_experiment_is_tried_and_the_files_stay_short() {
         let dir = tempfile::tempdir().unwrap();
-        let Some(mut trials) = Trials::make(&Dir::open(dir.path()).unwrap()) else { return };
+        let Ok(mut trials) = Trials::make(&Dir::open(dir.path()).unwrap()) else { return };
         assert_eq!(trials.probe(), None);
         trials.portion(Duration::ZERO);
         trials.rest(REST_MIN);
         trials.fresh_len = GROWN_BYTES_MAX;
         trials.portion(Duration::ZERO);
-        assert!(!trials.has_failed);
+        assert!(trials.failure().is_none());
         let probe = trials.probe().unwrap();
         assert!(probe.write_us > 0.0 && probe.flush_us > 0.0);
         let pairs = [
@@ -304,5 +335,18 @@ mod tests {
         assert!(pairs.iter().all(|(one, other)| one.is_some() && other.is_some()), "{probe:?}");
         let fresh = std::fs::metadata(dir.path().join("trial-fresh")).unwrap();
         assert!(fresh.len() <= GROWN_BYTES_MAX);
+    }
+
+    #[test]
+    fn an_error_of_the_device_is_kept_wherever_it_comes() {
+        let kept = |act: fn(&mut Trials)| {
+            let dir = tempfile::tempdir().unwrap();
+            let Ok(mut trials) = Trials::make(&Dir::open(dir.path()).unwrap()) else { return };
+            where_it_fails(libc::SYS_pwrite64, libc::EIO, || act(&mut trials));
+            let failure = trials.failure().and_then(io::Error::raw_os_error);
+            assert_eq!(failure, Some(libc::EIO));
+        };
+        kept(|trials| trials.portion(Duration::ZERO));
+        kept(|trials| trials.rest(REST_MIN));
     }
 }

@@ -8,7 +8,10 @@
 //!
 //! A rule that explains another's finding silences it ([`EXPLAINS`]): a throttle is no jitter.
 
+use std::io;
+
 use super::evidence::{Evidence, Finding, Weight};
+use super::trials::is_of_device;
 use crate::cause::Cause;
 
 mod around;
@@ -113,6 +116,12 @@ pub(super) fn causes(evidence: &Evidence<'_>, around: &[Finding]) -> Vec<Finding
     found.extend(calls::causes(evidence));
     found.extend(tester::causes(evidence));
     explained(found)
+}
+
+/// The finding of an experiment that failed beside the programs, if the device is at fault.
+pub(super) fn failed_beside(failure: &io::Error) -> Option<Finding> {
+    let what = || format!("a write beside the programs failed: {failure}");
+    is_of_device(failure).then(|| Finding::new(Cause::WriteErrors, Weight::Danger, what()))
 }
 
 /// Leaves out what follows from something else that was found, and what is found twice.

@@ -265,6 +265,18 @@ fn failures_are_told_by_the_number_of_the_error() {
 }
 
 #[test]
+fn an_experiment_that_fails_tells_of_the_disk_or_of_nothing() {
+    let found = |errno| {
+        let finding = super::failed_beside(&std::io::Error::from_raw_os_error(errno));
+        finding.map(|finding| (finding.cause, finding.weight))
+    };
+    let errors = Some((Cause::WriteErrors, Weight::Danger));
+    assert_eq!([libc::EIO, libc::EROFS].map(found), [errors, errors]);
+    // A filesystem may refuse a direct write, and a full one has room for the program.
+    assert_eq!([libc::EINVAL, libc::ENOSPC].map(found), [None, None]);
+}
+
+#[test]
 fn the_tester_looks_at_itself() {
     let used = |own, others, stolen| {
         found_with(&sound(1), |evidence| {
