@@ -9,7 +9,6 @@ use rustix::io::Errno;
 use crate::Lsn;
 use crate::escape::escaped;
 use crate::sys::dir::{NOT_REGULAR, NOT_SHARED, TOO_LONG};
-use crate::sys::file::size_limit;
 use crate::sys::memory::lock_limit;
 
 /// The remedy where files cannot be mapped, or not synced.
@@ -143,17 +142,11 @@ impl Error {
     #[doc(hidden)]
     pub fn os(errno: Errno, operation: &str, path: &(impl AsRef<Path> + ?Sized)) -> Error {
         let kind = ErrorKind::of(errno);
-        let mut error = match own_reason(errno) {
+        let error = match own_reason(errno) {
             // Which number that is says nothing.
             Some(reason) => Error::new(kind, format!("cannot {operation}: {reason}")),
             None => Error::new(kind, format!("cannot {operation}")).caused_by(errno),
         };
-        if let (Errno::FBIG, Some(limit)) = (errno, size_limit()) {
-            error.add(&format!(
-                ": this process may make no file longer than {limit} bytes; raise that limit \
-                 (`ulimit -f`, `LimitFSIZE=`)"
-            ));
-        }
         error.at_path(path)
     }
 

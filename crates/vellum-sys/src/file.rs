@@ -450,15 +450,10 @@ pub fn direct_block(fd: impl AsFd) -> Option<u64> {
         .map(|block| block as u64)
 }
 
-/// Bytes that files of this process may have, if that is limited.
-pub fn size_limit() -> Option<u64> {
-    getrlimit(Resource::Fsize).current
-}
-
 /// Refuses to let a file grow to `len` where the process's file-size limit forbids it, because the
 /// attempt would raise `SIGXFSZ`, which ends a process that is not prepared for it.
 pub fn check_size_limit(len: u64) -> io::Result<()> {
-    match size_limit() {
+    match getrlimit(Resource::Fsize).current {
         Some(limit) if len > limit => Err(Errno::FBIG),
         _ => Ok(()),
     }

@@ -243,8 +243,7 @@ static void options(const char *dir)
     free(path);
 }
 
-/* A limit on the length of files stands for a full disk: it needs no mount, and no rights. A text
-   log continues in shorter files, but in none of less than 4096 bytes. */
+/* A limit on the length of files stands for a full disk: it needs no mount, and no rights. */
 static void no_space(const char *dir)
 {
     char *path = below(dir, "full");
@@ -255,7 +254,7 @@ static void no_space(const char *dir)
         options.preallocate = VELLUM_PREALLOCATE_OFF;
         vellum_log *log;
         OK(vellum_open(path, &options, &log));
-        struct rlimit limit = {.rlim_cur = 4095, .rlim_max = 4095};
+        struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
         CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
         uint64_t lsn = 7;
         RETURNS(VELLUM_NO_SPACE, vellum_append(log, "line\n", 5, &lsn));

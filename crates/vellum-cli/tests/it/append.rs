@@ -1,8 +1,7 @@
 //! `vellum append`.
 
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::support::{Place, run};
 
@@ -158,43 +157,6 @@ fn a_log_keeps_its_shape_and_append_says_so() {
         }
         assert_eq!(place.run("cat", &[], b"").good(), format!("one\n{}", "more\n".repeat(7)));
     }
-}
-
-// Under `ulimit -f` the command stored nothing.
-#[test]
-fn a_log_takes_more_than_one_file_may_have() {
-    let input = format!("{:0>99}\n", 7).repeat(100_000);
-    let shapes: [&[&str]; 4] = [
-        &["--layout", "text"],
-        &["--layout", "text", "--rotate-bytes", "10MiB"],
-        &["--layout", "framed"],
-        &["--commit", "end"],
-    ];
-    for shape in shapes {
-        let place = Place::new();
-        let log = place.log();
-        let mut limited = Command::new("sh");
-        // In blocks of 512 or 1024 bytes.
-        limited.args(["-c", "ulimit -f 4096 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_vellum")]);
-        limited.arg("append").args(shape).arg(&log);
-        limited.stdin(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = limited.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{shape:?}: {said}");
-        assert!(place.run("cat", &[], b"").good() == input, "{shape:?}");
-    }
-    // A log that is there, with longer segments.
-    let place = Place::new();
-    place.append(&["--layout", "framed"], b"one\n");
-    let log = place.log();
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -f 4096 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_vellum")]);
-    let output = limited.arg("append").arg(log).stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("ulimit -f"), "{said}");
-    assert!(said.contains("67112960"), "{said}");
 }
 
 #[test]

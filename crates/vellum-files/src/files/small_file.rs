@@ -5,10 +5,10 @@
 
 use std::os::fd::OwnedFd;
 
+use crate::Result;
 use crate::error::OsResult;
 use crate::segment::rights::Rights;
 use crate::sys::{self, Dir};
-use crate::{Error, Result};
 
 /// Writes the file `name`, by way of the file `unfinished`, so that the name means the whole file
 /// after a power cut too. `complete` changes the file before it is synced. The caller syncs the
@@ -22,10 +22,7 @@ pub fn write(
     complete: impl FnOnce(&OwnedFd) -> Result<()>,
 ) -> Result<OwnedFd> {
     let (unfinished, path) = (dir.join(unfinished), dir.join(name));
-    let len = bytes.len() as u64;
-    sys::file::check_size_limit(len).map_err(|errno| {
-        Error::os(errno, &format!("{what}, which takes a file of {len} bytes, in"), dir)
-    })?;
+    sys::file::check_size_limit(bytes.len() as u64).or_os(what, dir)?;
     let fd = rights.create(dir, &unfinished, what)?;
     // Otherwise storing into the file again takes space on btrfs, which a full disk does not have.
     sys::file::overwrite_in_place(&fd);

@@ -237,9 +237,9 @@ fn assert_others_go_on(options: &[&str]) {
     assert!(acknowledged.is_subset(&found(&place)));
 }
 
-/// From now on `pid` can make no file longer than 2 KiB: shorter than any that a log takes.
+/// From now on `pid` can make no file longer than 4 KiB.
 fn limit(pid: i32) {
-    let limit = Rlimit { current: Some(2048), maximum: Some(2048) };
+    let limit = Rlimit { current: Some(4096), maximum: Some(4096) };
     prlimit(Pid::from_raw(pid), Resource::Fsize, limit).unwrap();
 }
 

@@ -41,7 +41,6 @@ pub(crate) const ROLES: &[Role] = &[
     ("event without descriptors", own_limits::event_without_descriptors),
     ("commit under a size limit", own_limits::commit_under_a_size_limit),
     ("do everything under a size limit", own_limits::do_everything_under_a_size_limit),
-    ("fill under a size limit", own_limits::fill_under_a_size_limit),
     ("commit as nobody", own_limits::commit_as_nobody),
     ("commit once", own_limits::commit_once),
     ("append until it fails", failing::append_until_it_fails),

@@ -12,7 +12,7 @@ use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
 use crate::log::keep::retention;
 use crate::log::layout::limits::SHORT_LEN_MAX;
-use crate::log::layout::{self, size_limit};
+use crate::log::layout::{self, limits};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::{busy, place, poison, wakeup};
 use crate::lsn::Range;
@@ -112,7 +112,7 @@ impl Append<'_> {
         let mut slot = appender.take_slot()?;
         let is_mapped = self.is_mapped(len, &slot);
         if !is_mapped && self.core.has_mapping() {
-            size_limit::heed(writer, len)?;
+            limits::check_size_limit(self.core)?;
         }
         let lock = layout::write_in_order(writer);
         let reserved = match place::check_sometimes(self.core, &mut slot.place_check) {

@@ -8,7 +8,7 @@ use crate::format::frame::Check;
 use crate::log::append::fill::Filler;
 use crate::log::append::reserve::Placement;
 use crate::log::append::{Append, Appender};
-use crate::log::layout::size_limit;
+use crate::log::layout::limits;
 use crate::log::state::attachment::LocalSlot;
 use crate::log::state::core::Core;
 use crate::log::state::writer::Writer;
@@ -73,7 +73,7 @@ impl<'a> Reservation<'a> {
         poison::check(core)?;
         place::check(core)?;
         if core.has_mapping() && total > core.files.capacity() {
-            size_limit::heed(writer, total)?;
+            limits::check_size_limit(core)?;
         }
         let mut slot = Appender::of(writer).take_slot()?;
         // Of any length: the caller wants to write in place. Only records longer than a segment are

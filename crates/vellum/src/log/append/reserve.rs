@@ -24,7 +24,7 @@
 
 use crate::log::append::{Append, Appender};
 use crate::log::layout::text::TextSpace;
-use crate::log::layout::{self, limits, size_limit};
+use crate::log::layout::{self, limits};
 use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{AfterPublish, LocalSlot};
 use crate::log::state::poison;
@@ -161,9 +161,6 @@ impl Appender<'_> {
     /// Reserves where the segment written last is not enough: opens what is needed first.
     #[cold]
     fn reserve_further(self, slot: &mut LocalSlot, len: u64, is_ready: bool) -> Result<Grant> {
-        if self.writer.core.files.geometry.layout.rotates() {
-            size_limit::heed(self.writer, len)?;
-        }
         let len_at = |start| limits::len_at(self.writer.core, start, len);
         loop {
             if let Reserved::Granted(grant) = self.reserve_ready(slot, len_at)? {

@@ -1,8 +1,9 @@
 //! How far records go in a segment: the questions to both layouts that the shared words answer.
 
+use crate::error::OsResult;
 use crate::log::layout::text::TextLog;
 use crate::log::state::core::Core;
-use crate::{Error, Layout, Lsn, Result, sys};
+use crate::{Layout, Lsn, Result, sys};
 
 /// Longest record that is appended by `append::usual`. Longer ones want more space ahead.
 pub(crate) const SHORT_LEN_MAX: u64 = 4096;
@@ -25,16 +26,11 @@ pub(crate) fn file_len(core: &Core) -> u64 {
     }
 }
 
-/// Refuses, before anything is reserved, what this process may not write to a whole segment, or to
-/// a whole text file.
+/// Refuses an append, before anything is reserved, if this process may not write to a whole
+/// segment, or to a whole text file by the policy.
 pub(crate) fn check_size_limit(core: &Core) -> Result<()> {
-    check_size(core, file_len(core))
-}
-
-pub(super) fn check_size(core: &Core, len: u64) -> Result<()> {
-    sys::file::check_size_limit(len).map_err(|errno| {
-        Error::os(errno, &format!("write a file of {len} bytes of the log"), &core.files.dir)
-    })
+    let len = file_len(core);
+    sys::file::check_size_limit(len).or_os("write to a segment of the log", &core.files.dir)
 }
 
 /// Bytes that a reservation of `len` takes at `start`, with the skipped bytes before it.

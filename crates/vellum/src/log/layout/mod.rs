@@ -5,7 +5,6 @@ pub(crate) mod closed_files;
 pub(crate) mod framed;
 pub(crate) mod helped;
 pub(crate) mod limits;
-pub(crate) mod size_limit;
 pub(crate) mod text;
 
 use crate::log::layout::framed::FrameWriter;

@@ -28,14 +28,13 @@ use crate::log::state::control::{
 };
 use crate::log::state::core::Core;
 use crate::log::state::identity::{self, Stored};
-use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::restore::BROKEN_OFF;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::segment::{SPARE_SUFFIX, STAGE_SUFFIX, UNFINISHED_NAME, list, listing, names};
 use crate::sys::Dir;
 use crate::sys::filesystem::Filesystem;
-use crate::{Create, Error, ErrorKind, Fill, Layout, Options, Result, knowledge, sys};
+use crate::{Create, Error, ErrorKind, Fill, Options, Result, knowledge, sys};
 
 /// The remedy for a framed log with options of text logs.
 const INSTEAD: &str = "create it with \0layout\0 text";
@@ -209,11 +208,9 @@ fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) ->
     let fill = options.wanted_fill();
     let fill = fill.unwrap_or_else(|| knowledge::fill(filesystem, preallocate));
     let capacity = options.tuning.segment_capacity_bytes;
-    let capacity = capacity.unwrap_or_else(|| knowledge::segment_capacity_bytes(fill));
-    let layout = options.layout.unwrap_or_default();
     Geometry {
-        layout,
-        segment_capacity: within_size_limit(layout, capacity),
+        layout: options.layout.unwrap_or_default(),
+        segment_capacity: capacity.unwrap_or_else(|| knowledge::segment_capacity_bytes(fill)),
         preallocate,
         fill,
         has_commits: fill == Fill::Staged,
@@ -222,17 +219,6 @@ fn new_geometry(options: &Options, filesystem: Filesystem, boot_id: [u8; 16]) ->
         secret: sys::process::random_u64(),
         boot_id,
     }
-}
-
-/// A capacity with which this process may write whole segments. The files of a text log may be
-/// shorter than its segments.
-fn within_size_limit(layout: Layout, capacity: u64) -> u64 {
-    let Some(most) = sys::file::size_limit().filter(|_| !layout.rotates()) else {
-        return capacity;
-    };
-    let page = (rustix::param::page_size() as u64).max(CAPACITY_UNIT_BYTES);
-    let most = most.saturating_sub(layout.file_header_len()) / page * page;
-    capacity.min(most.max(page))
 }
 
 fn require_alone(is_first: bool, dir: &Dir) -> Result<()> {

@@ -27,7 +27,6 @@ use crate::identity::RecoveryReason;
 use crate::log::append::Appender;
 use crate::log::keep::cursors::file::CursorFile;
 use crate::log::keep::retention;
-use crate::log::layout::size_limit;
 use crate::log::layout::text::{self, TextWriter, policy};
 use crate::log::open::agreement::Cache;
 use crate::log::open::create::{
@@ -47,6 +46,7 @@ use crate::log::state::gate::Gate;
 use crate::log::state::identity::{self, Stored};
 use crate::log::state::poison;
 use crate::log::state::watch::Watch;
+use crate::options::policy::PolicyUpdate;
 use crate::segment::listing::Listing;
 use crate::segment::rights::Rights;
 use crate::shared::region::Region;
@@ -79,7 +79,7 @@ fn open_for_writing(path: &Path, options: &Options) -> Result<Core> {
     let opened = entered.open_or_make(options).map_err(|error| entered.leave_nothing(error))?;
     let mut core = entered.core(options, opened)?;
     entered.attach(&mut core)?;
-    settle(&core, options)?;
+    first_tasks(&core, &options.policy)?;
     Ok(core)
 }
 
@@ -215,12 +215,9 @@ impl Entered {
     }
 }
 
-/// What a participant does first: it joins the policy, tidies up and makes space ready.
-fn settle(core: &Core, options: &Options) -> Result<()> {
-    policy::join(core.writer()?, &options.policy)?;
-    if !options.is_companion {
-        size_limit::heed(core.writer()?, 0)?;
-    }
+/// The first tasks of a participant: it joins the policy, tidies up and makes space ready.
+fn first_tasks(core: &Core, policy: &PolicyUpdate) -> Result<()> {
+    policy::join(core.writer()?, policy)?;
     TextWriter::of(core.writer()?).check_link();
     pad::repair_with_space(core.writer()?)?;
     poison::check(core)?;

@@ -9,7 +9,7 @@ use vellum::{Fill, Layout, Log, Lsn, Options, Tuning};
 
 use crate::support::child::{self, Child};
 use crate::support::{
-    assert_sound, become_nobody, is_root, payload, payloads, place, scratch, segment_files, until,
+    assert_sound, become_nobody, is_root, payload, payloads, place, scratch, until,
 };
 
 /// Every way to fill, with small segments.
@@ -281,83 +281,6 @@ fn no_limit_of_the_size_of_files_ends_a_process() {
             assert!(log.begin() >= first, "{case}, {limit}");
             log.append_durable(&record(&log, 3)).unwrap();
             assert!(payloads(&log).contains(&record(&log, 3)), "{case}, {limit}");
-            assert_sound(&log);
-        }
-    }
-}
-
-/// Files that a process may make which writes several times as much.
-const SMALL_FILES: u64 = 1 << 20;
-
-/// Fills a log under a limit of the size of files.
-pub(crate) fn fill_under_a_size_limit(arguments: &[String]) {
-    let [path, case] = arguments else { panic!("a path and a case") };
-    limit(Resource::Fsize, Some(SMALL_FILES));
-    let (_, options) = of_usual_size().into_iter().find(|(name, _)| name == case).unwrap();
-    let fill = || -> vellum::Result<()> {
-        let log = options.open(path)?;
-        for seed in 0..3000 {
-            log.append(&record(&log, seed))?;
-        }
-        // One that ends over several files.
-        log.append(&[&[b'x'; 300_000][..], b"\n"].concat())?;
-        let refused = log.append(&vec![b'\n'; SMALL_FILES as usize + 1]);
-        assert!(log.layout() == Layout::Framed || refused.is_err());
-        log.sync().map(drop)
-    };
-    let answer = fill();
-    limit(Resource::Fsize, None);
-    child::say(
-        &answer.map_or_else(|error| format!("{:?} {error}", error.kind()), |()| "done".into()),
-    );
-}
-
-/// Every way to fill, with the usual segments.
-fn of_usual_size() -> Vec<(&'static str, Options)> {
-    let fills =
-        [("staged", Layout::Framed, Fill::Staged), ("mapped", Layout::Framed, Fill::Mapped)];
-    let texts = [("text", Layout::Text, Fill::Pwrite), ("mapped text", Layout::Text, Fill::Mapped)];
-    let of = |(name, layout, fill)| {
-        (name, vellum::internal::options(layout).tuning(Tuning::new().fill(fill)))
-    };
-    let pwrite = ("pwrite", Layout::Framed, Fill::Pwrite);
-    fills.into_iter().chain(texts).chain([pwrite]).map(of).collect()
-}
-
-// Under `ulimit -f` a log took not even as much as one file may have.
-#[test]
-fn a_log_takes_more_than_the_files_of_its_process_may_have() {
-    for (case, options) in of_usual_size() {
-        for is_new in [true, false] {
-            let dir = scratch();
-            let path = place(&dir);
-            if !is_new {
-                drop(options.open(&path).unwrap());
-            }
-            let arguments = [path.to_str().unwrap(), case];
-            let mut limited = Child::start("fill under a size limit", &arguments);
-            let said = limited.hears().unwrap_or_else(|| panic!("{case}: killed by the limit"));
-            limited.finish_well();
-            let log = options.open(&path).unwrap();
-            if !is_new && log.layout() == Layout::Framed {
-                // Its segments are longer, and stay so.
-                let len = 4096 + log.stat().unwrap().segment_capacity_bytes;
-                assert!(said.starts_with("NoSpace "), "{case}: {said}");
-                for part in [len.to_string(), SMALL_FILES.to_string(), "ulimit -f".to_string()] {
-                    assert!(said.contains(&part), "{case}: {part} is not in {said}");
-                }
-                continue;
-            }
-            assert_eq!(said, "done", "{case}, new: {is_new}");
-            let found = payloads(&log);
-            let rows = (0..3000).map(|seed| record(&log, seed));
-            assert!(found.iter().take(3000).cloned().eq(rows), "{case}, new: {is_new}");
-            let long: usize = found[3000..].iter().map(Vec::len).sum();
-            assert!(long >= 300_001, "{case}: {long}");
-            for file in segment_files(&path) {
-                let len = file.metadata().unwrap().len();
-                assert!(len <= SMALL_FILES, "{case}: {} has {len} bytes", file.display());
-            }
             assert_sound(&log);
         }
     }

@@ -21,12 +21,11 @@ use crate::log::layout::text::{TextLog, TextSpace, TextWriter};
 use crate::log::ready::{RoomMaker, space};
 use crate::log::state::attachment::{AfterPublish, Space};
 use crate::log::state::{newest, place};
-use crate::options::limits::CAPACITY_UNIT_BYTES;
 use crate::options::policy::Policy;
 use crate::segment::listing::Listing;
 use crate::shared::files::Newest;
 use crate::shared::tail_word;
-use crate::sys::{self, clock};
+use crate::sys::clock;
 use crate::{Error, ErrorKind, Lsn, Result};
 
 impl TextLog<'_> {
@@ -76,27 +75,15 @@ impl TextSpace<'_> {
         rule.set_period(moment.saturating_sub(every)..moment);
     }
 
-    /// Stores how much of the newest segment records go to: what the files that it continues leave
-    /// of the policy's limit, and no more than this process may write to a file.
+    /// Stores how much of the newest segment records go to: the rest of the policy's limit after
+    /// the files that it continues.
     pub(crate) fn set_limit(self, policy: &Policy) {
         let core = self.prepare.writer.core;
         let files = &core.words().files;
         let before = files.names.newest().map_or(0, |newest| newest.group_bytes);
         // At least something, because 0 means no limit.
         let left = |limit: u64| limit.saturating_sub(before).max(1).min(core.files.capacity());
-        let can_be_heeded = CAPACITY_UNIT_BYTES..core.files.capacity();
-        // Room is made in whole pages.
-        let own =
-            sys::file::size_limit().map(|most| most / CAPACITY_UNIT_BYTES * CAPACITY_UNIT_BYTES);
-        let own = own.filter(|most| can_be_heeded.contains(most));
-        files.rule.set_limit(policy.rotate_bytes.map(left).into_iter().chain(own).min());
-    }
-
-    /// Has records go no further in the newest file than this process may write.
-    pub(crate) fn shorten(self) {
-        let files = &self.prepare.writer.core.words().files;
-        self.set_limit(&files.policy.load().unwrap_or_default());
-        files.rule.forget_edge();
+        files.rule.set_limit(policy.rotate_bytes.map(left));
     }
 
     /// Creates text segments from `allocated` until `end` is allocated, for a record of `len` bytes
