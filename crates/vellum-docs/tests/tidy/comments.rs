@@ -10,10 +10,10 @@ const CLAUSES: [(&str, usize); 7] = [
     ("vellum", 1),
     ("vellum-bench", 5),
     ("vellum-capi", 1),
-    ("vellum-doctor", 14),
+    ("vellum-doctor", 7),
     ("vellum-ship", 1),
     ("vellum-testkit", 1),
-    ("vellum-zoo", 17),
+    ("vellum-zoo", 3),
 ];
 
 const EXTENSIONS: [&str; 6] = ["rs", "go", "c", "h", "hpp", "py"];

@@ -126,7 +126,7 @@ fn figures_of_the_structure_only_sink() {
     let library = Crate::read("vellum");
     let crates = LIBRARY.map(Crate::read);
     let mut all = vec![
-        ("words of docs/", 71229, figures::page_words()),
+        ("words of docs/", 71181, figures::page_words()),
         ("files of log/ in a circle, calls counted", 0, figures::circles_of_log(&library)),
         ("files directly in log/", 1, figures::files_of_log()),
         ("fields of Core", 8, figures::core_fields(&library)),
@@ -140,8 +140,8 @@ fn figures_of_the_structure_only_sink() {
         ("names at the root", 43, figures::root_names(&library)),
         ("methods of Log", 44, figures::public_methods(&library, "Log")),
         ("methods of Options", 21, figures::public_methods(&library, "Options")),
-        ("lines of code of the library", 22136, figures::code_lines(&LIBRARY)),
-        ("lines of code of the engine", 15814, figures::code_lines(&["vellum"])),
+        ("lines of code of the library", 22083, figures::code_lines(&LIBRARY)),
+        ("lines of code of the engine", 15769, figures::code_lines(&["vellum"])),
     ];
     for name in figures::crates() {
         let most = CIRCLES.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);
