@@ -160,7 +160,7 @@ fn what_is_stored_again_in_a_merged_object_does_not_count_as_shipped_again() {
     assert!(!listed.contains("\"merged\":0"), "{listed}");
     let figures = Figures::of(&log).unwrap();
     assert_eq!(figures.log_bytes, log.ship().end().get() - log.begin().get());
-    assert!(figures.puts > 14 && figures.generation > 0 && figures.shipped_at.is_some());
+    assert!(figures.puts > 14 && figures.shipped_at.is_some(), "{figures:?}");
 }
 
 /// `VELLUM_SHIP_KILLS` says how often; the moments are spread by the shipper's stored position.
