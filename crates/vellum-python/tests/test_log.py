@@ -230,7 +230,7 @@ def test_a_closed_log_says_so(path: str) -> None:
 
 
 def test_every_kind_of_error_has_a_class_of_its_own() -> None:
-    source = Path(__file__).parents[2] / "vellum" / "src" / "error.rs"
+    source = Path(__file__).parents[2] / "vellum-files" / "src" / "error.rs"
     table = source.read_text().split("pub enum ErrorKind {")[1].split("\n}")[0]
     rows = [line.strip().rstrip(",").split(" = ") for line in table.splitlines() if " = " in line]
     assert len(rows) >= 18
