@@ -68,8 +68,9 @@ pub enum ErrorKind {
     /// names the process, its hold and its state. An append or a commit has changed nothing.
     TimedOut = 19,
     /// The log's directory was removed or moved while the log was open, or its files were. The
-    /// earlier records are where the directory went. [`Log::reopen`](crate::Log::reopen) continues
-    /// in a new log at the same path.
+    /// earlier records are where the directory went.
+    /// [`Log::reopen`](../vellum/struct.Log.html#method.reopen) continues in a new log at the same
+    /// path.
     Removed = 20,
     /// A [`Position`](crate::Position) was taken before a power cut or a truncation took back the
     /// record there. [`Error::lsn`] is where the log may differ from its earlier state; `None`

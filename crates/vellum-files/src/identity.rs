@@ -52,8 +52,9 @@ impl FromStr for LogId {
     }
 }
 
-/// The writer of a record, in a log with [envelopes](crate::Options::envelope): a process, from
-/// when it opened the log until it closes it. A forked child is another.
+/// The writer of a record, in a log with
+/// [envelopes](../vellum/struct.Options.html#method.envelope): a process, from when it opened the
+/// log until it closes it. A forked child is another.
 ///
 /// The low 32 bits are the id of the process, as it was in its own PID namespace. The high ones
 /// are random and drawn when it first appends, so that two processes with the same id, in two

@@ -60,7 +60,8 @@ impl<'a> Record<'a> {
         self.envelope.map(Envelope::time)
     }
 
-    /// The process that appended it. `None` in a log without [envelopes](crate::Options::envelope).
+    /// The process that appended it. `None` in a log without
+    /// [envelopes](../vellum/struct.Options.html#method.envelope).
     pub fn writer(&self) -> Option<WriterId> {
         self.envelope.map(|envelope| envelope.writer)
     }

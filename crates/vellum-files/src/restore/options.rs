@@ -32,7 +32,7 @@ impl RestoreOptions {
 }
 
 /// The file of a text log that the next bytes belong to
-/// ([`Restorer::file`](crate::ship::Restorer::file)).
+/// ([`Restorer::file`](crate::restore::restorer::Restorer::file)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileName {

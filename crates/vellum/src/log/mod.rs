@@ -196,7 +196,7 @@ impl Options {
     /// and [`PermissionDenied`](crate::ErrorKind::PermissionDenied) as for a file;
     /// [`InvalidOption`](crate::ErrorKind::InvalidOption) for a value out of range, for a log of
     /// another kind of records, and where a log is created below a damaged
-    /// [`vellum.toml`](crate::advice::Advice); [`Incompatible`](crate::ErrorKind::Incompatible)
+    /// `vellum.toml`; [`Incompatible`](crate::ErrorKind::Incompatible)
     /// where the path is something other than a log of this version;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) on a filesystem that cannot carry a log, with
     /// the reason; [`Corrupt`](crate::ErrorKind::Corrupt) for damage to committed records, with
