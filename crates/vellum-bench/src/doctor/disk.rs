@@ -30,8 +30,8 @@ pub(super) fn merged(all: &[&Series]) -> Series {
 }
 
 impl Tick {
-    /// The same where a call usually takes `middle` and not `usual`. Noise grows with what a call
-    /// takes, and what comes to it from elsewhere does not.
+    /// The same where a call usually takes `middle` and not `usual`. Noise grows with the time of a
+    /// call, and delays from elsewhere do not.
     fn as_of(&self, usual: f64, middle: f64) -> Tick {
         let scaled = |time: f64| {
             let noise = time.min(NOISE * usual);
@@ -52,8 +52,7 @@ impl Tick {
 }
 
 /// The share of the time in which a write of `program` takes longer than `limit_ms`, or would have
-/// in the turns of `others`: what it always has of such writes, and the slow stretches of all
-/// turns.
+/// in the turns of `others`: the usual share of the program, and the slow stretches of all turns.
 pub(super) fn slow_share(
     program: &Program,
     own: &Series,

@@ -1,5 +1,5 @@
-//! From all that was measured to verdicts: what was seen in the turns of each program, and what
-//! belongs to the disk, in whose turn it ever was seen.
+//! From the measurements to verdicts: the observations in the turns of each program, and the
+//! findings about the disk, from the turns of all programs.
 
 use super::causes;
 use super::disk;
@@ -11,7 +11,7 @@ use super::trials::Probe;
 use super::verdict::{Judged, OfDisk, Places, judge};
 use crate::cause::Cause;
 
-/// What was seen of one program.
+/// The observations of one program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) program: &'a Program,
@@ -21,13 +21,13 @@ pub(super) struct Seen<'a> {
     pub(super) left_out: (usize, usize),
 }
 
-/// What is known beside that.
+/// The facts beside these observations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     pub(super) around: &'a [Finding],
     pub(super) probe: Option<Probe>,
     pub(super) flat_out: Option<&'a FlatOut>,
-    /// What others did with the disk, at each pause.
+    /// The requests of others to the disk, at each pause.
     pub(super) others: &'a [OtherIo],
     pub(super) accepted: &'a [Cause],
     pub(super) places: &'a Places,
@@ -68,14 +68,14 @@ pub(super) fn all(seen: &[Seen<'_>], known: &Known<'_>) -> Vec<Judged> {
     judged.collect()
 }
 
-/// What was measured of programs that wait for the disk at each write, but for `own`.
+/// The series of programs that wait for the disk at each write, but for `own`.
 fn waiting<'a>(seen: &[Seen<'a>], own: Option<usize>) -> Vec<&'a Series> {
     let all = seen.iter().enumerate();
     let waiting = all.filter(|(index, one)| one.program.waits() && Some(*index) != own);
     waiting.map(|(_, one)| one.series).collect()
 }
 
-/// The findings in the turns of the program `own`, and what failed in other turns.
+/// The findings in the turns of the program `own`, and the failures in other turns.
 fn of_disk(own: usize, seen: &[Seen<'_>], findings: &[Vec<Finding>]) -> Vec<Finding> {
     let mut causes = findings[own].clone();
     for (one, others) in seen.iter().zip(findings) {

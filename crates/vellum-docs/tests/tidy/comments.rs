@@ -8,7 +8,7 @@ use crate::files::{Source, named};
 /// a crate that is not named.
 const CLAUSES: [(&str, usize); 7] = [
     ("vellum", 1),
-    ("vellum-bench", 5),
+    ("vellum-bench", 4),
     ("vellum-capi", 1),
     ("vellum-doctor", 7),
     ("vellum-ship", 1),

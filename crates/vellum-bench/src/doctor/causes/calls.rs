@@ -20,9 +20,9 @@ const SECTOR: f64 = 1.8;
 /// … and so much longer.
 const SECTOR_MIN_US: f64 = 100.0;
 const SECTOR_IF_SCARCE_US: f64 = 5000.0;
-/// … and by so much of what a flush takes.
+/// … and by this share of the time of a flush.
 const SECTOR_OF_FLUSH: f64 = 0.1;
-/// Commits at a time wait for each other if all take this share of what they would take in turn.
+/// Simultaneous commits wait for each other if all take this share of their time one by one.
 const QUEUED: f64 = 0.75;
 /// A program that writes so rarely in a second lets a disk sleep.
 const RARE_RATE: f64 = 2.0;
@@ -152,7 +152,7 @@ fn emulated_sectors(evidence: &Evidence<'_>) -> Option<Finding> {
     let apart = if scarce { SECTOR_IF_SCARCE_US } else { SECTOR_MIN_US };
     let is_slower = |short: f64, long: f64| {
         let more = short - long;
-        // Beside a slow flush it would be no reason, and what a few short calls take is chance.
+        // Beside a slow flush it would be no reason, and the time of a few short calls is chance.
         let is_reason = more >= SECTOR_OF_FLUSH * probe.flush_us;
         short >= SECTOR * long && more >= apart && is_reason
     };

@@ -117,8 +117,8 @@ fn unseen_neighbour(evidence: &Evidence<'_>) -> Option<Finding> {
     slow_stretches(evidence).or_else(|| free_or_busy(evidence))
 }
 
-/// A write finds the disk free, or waits for the end of what others do. A write over older blocks
-/// must do so as well: a journal takes its time only where something else is written.
+/// A write finds the disk free, or waits for the requests of others. A write over older blocks must
+/// do so as well: a journal takes its time only where something else is written.
 fn free_or_busy(evidence: &Evidence<'_>) -> Option<Finding> {
     let overwritten = evidence.probe.and_then(Probe::spread_us);
     if overwritten.is_some_and(|(fast, slow)| slow < JITTER * fast) {

@@ -9,7 +9,7 @@ use crate::doctor::series::{Operation, Series};
 /// How long a call of a program takes that begins at so many milliseconds of the run.
 pub(super) type Disk<'a> = &'a dyn Fn(&Program, f64) -> f64;
 
-/// What is measured of `programs` in a run of `seconds`, or as long as they need.
+/// The measurements of `programs` in a run of `seconds`, or as long as they need.
 pub(super) fn measured(programs: &[Program], seconds: Option<u64>, disk: Disk<'_>) -> Vec<Series> {
     let time = seconds.map_or_else(|| time_needed(programs), Duration::from_secs);
     let schedule = Schedule::of(time, programs.len() as u32);
